@@ -15,7 +15,7 @@ import {
   postForm,
   postJson,
   startConsentService,
-} from '../support/consent.ts';
+} from '../features/consent/support/consent.ts';
 import { CONSENTS } from '../../src/features/consent/consent-request.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';

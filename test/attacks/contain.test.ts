@@ -9,7 +9,7 @@ import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { PermissionSet } from '../../src/keys/permissions/permission-set.ts';
 import type { Redemption } from '../../src/features/consent/redeem.ts';
 import { digestSecret, readSecret } from '../../src/keys/secret/secret.ts';
-import { APP, CALLBACK, newPkce } from '../support/consent.ts';
+import { APP, CALLBACK, newPkce } from '../features/consent/support/consent.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';

@@ -6,7 +6,7 @@ import { sourceOf } from '../../src/keys/basics/source.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { AttemptCounter } from '../../src/limits/limiter.ts';
 import { NO_LOG } from '../../src/log.ts';
-import { APP, authorizeUrl } from '../support/consent.ts';
+import { APP, authorizeUrl } from '../features/consent/support/consent.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
 /** More addresses than are told apart. */

@@ -12,8 +12,8 @@ import type { ConsentRequest } from '../../src/features/consent/consent-request.
 import { serverClient } from '../../src/remote/server-client.ts';
 import { type OpenKeys, openKeys } from '../../src/service/library-keys.ts';
 import { configFile } from '../support/config-file.ts';
-import { APP } from '../support/consent.ts';
-import { startConsoleService, Visitor } from '../support/console.ts';
+import { APP } from '../features/consent/support/consent.ts';
+import { startConsoleService, Visitor } from '../features/console/support/console.ts';
 import { describeOn } from '../support/dialects.ts';
 import { createPrincipal, principalOf } from '../support/keys.ts';
 import { query, type TestService } from '../support/server.ts';

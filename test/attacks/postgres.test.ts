@@ -17,7 +17,7 @@ import { postgresStore } from '../support/postgres.ts';
 import { ROOT } from '../support/process.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
-import { Visitor } from '../support/console.ts';
+import { Visitor } from '../features/console/support/console.ts';
 import { until } from '../support/until.ts';
 
 /** The SQL of docs/postgresql.md, for a role of a test and the schema of its store. */

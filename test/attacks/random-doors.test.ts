@@ -13,7 +13,7 @@ import { HttpFeed, openEdgeStore, type EdgeStore } from '../../src/features/edge
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
-import { APP } from '../support/consent.ts';
+import { APP } from '../features/consent/support/consent.ts';
 import { describeOn } from '../support/dialects.ts';
 import { type Granted, KeyModel, type ModelChange, type ModelKey, PERMISSIONS } from '../support/key-model.ts';
 import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';

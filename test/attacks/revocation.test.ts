@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import { APP, askDevice, pollDevice, postForm, postJson, startConsentService } from '../support/consent.ts';
+import {
+  APP,
+  askDevice,
+  pollDevice,
+  postForm,
+  postJson,
+  startConsentService,
+} from '../features/consent/support/consent.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

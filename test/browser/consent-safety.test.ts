@@ -4,7 +4,7 @@ import { expectAccessible } from '../support/browser/accessible.ts';
 import { askedByCode, button, ownKey, sentByApplication } from '../support/browser/consent-pages.ts';
 import { signedIn, startConsole } from '../support/browser/console-pages.ts';
 import { isHeaded, problem } from '../support/browser/page.ts';
-import { APP, authorizeUrl, newPkce } from '../support/consent.ts';
+import { APP, authorizeUrl, newPkce } from '../features/consent/support/consent.ts';
 
 describe('the pages of consent, in a browser, after mistakes and under attack', () => {
   it(

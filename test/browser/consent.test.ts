@@ -5,7 +5,7 @@ import { askedByCode, button, ownKey, sentByApplication } from '../support/brows
 import { isHeaded, problem } from '../support/browser/page.ts';
 import { Keyboard } from '../support/browser/keyboard.ts';
 import { takePicture } from '../support/browser/picture.ts';
-import { askDevice } from '../support/consent.ts';
+import { askDevice } from '../features/consent/support/consent.ts';
 
 describe('the pages of consent, in a browser', () => {
   it(

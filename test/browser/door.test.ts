@@ -8,7 +8,7 @@ import { expectAccessible } from '../support/browser/accessible.ts';
 import { Keyboard } from '../support/browser/keyboard.ts';
 import { isHeaded, problem } from '../support/browser/page.ts';
 import type { Visit } from '../support/browser/visit.ts';
-import { PERMISSION, startGuarded } from '../support/guard.ts';
+import { PERMISSION, startGuarded } from '../features/guard/support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
 
 /** Constant of the proof that a server speaks WebSocket (RFC 6455, section 1.3). */

@@ -10,7 +10,7 @@ import { button } from '../support/browser/consent-pages.ts';
 import { Keyboard } from '../support/browser/keyboard.ts';
 import { isHeaded } from '../support/browser/page.ts';
 import type { Visit } from '../support/browser/visit.ts';
-import { APP, askDevice, pollDevice } from '../support/consent.ts';
+import { APP, askDevice, pollDevice } from '../features/consent/support/consent.ts';
 import { CLIENT, startProvider, type TestProvider } from '../support/provider.ts';
 import { tempFolder } from '../support/temp.ts';
 

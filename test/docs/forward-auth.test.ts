@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { NOBODY } from '../../src/features/guard/identity-headers.ts';
-import { ASKING, startAskedServer } from '../support/forward-auth.ts';
+import { ASKING, startAskedServer } from '../features/guard/support/forward-auth.ts';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';

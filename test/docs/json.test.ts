@@ -7,7 +7,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { digestSecret } from '../../src/keys/secret/secret.ts';
 import { ownCommands } from '../support/cli-here.ts';
 import { SECRET, testCli } from '../support/cli.ts';
-import { APP } from '../support/consent.ts';
+import { APP } from '../features/consent/support/consent.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';

@@ -1,26 +1,23 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { askDevice, startConsentService } from '../support/consent.ts';
 import { changeDirectly, unlockAuditLog } from '../support/direct.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
-import { query } from '../support/server.ts';
+import { query, startTestService } from '../support/server.ts';
 
 const DOCUMENT = `{
   apiKey(name: "Damaged") { createdAt lastUsedAt rotation { previousLastUsedAt } descendants { lastUsedAt } }
   apiKeys(search: "Damaged") { edges { node { createdAt lastUsedAt } } }
   auditLog(first: 1) { edges { node { at } } }
-  consentRequests { createdAt expiresAt }
 }`;
 
 describeOnEach('a time in the store that is none', () => {
   it('is the first or the last one of RFC 3339 over GraphQL, so that lists do not fail for one row', async () => {
-    const test = await startConsentService();
+    const test = await startTestService();
     const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const damaged = await createPrincipal(test.keys, { name: 'Damaged', permissions: ['API_KEY:CREATE_OWN'] });
     await createPrincipal(test.keys, { name: 'Child', permissions: ['API_KEY:CREATE_OWN'] }, damaged.principal);
     await test.keys.rotate(damaged.principal.apiKey.id, { grace: '24h' }, OPERATOR);
-    await askDevice(test.url, { scope: 'role:GUEST' });
     await unlockAuditLog(test.store.location);
 
     const setAll = (time: number) =>
@@ -30,8 +27,6 @@ describeOnEach('a time in the store that is none', () => {
         'delete from key_uses',
         `insert into key_uses select id, 1, ${time}, ${time} from api_keys`,
         `update audit_log set at = ${time}`,
-        // One whose end is in the past is not listed.
-        `update consent_requests set created_at = ${time}, expires_at = ${Math.abs(time)}`,
       );
     const LAST = '9999-12-31T23:59:59.999Z';
     for (const [time, told] of [
@@ -49,7 +44,6 @@ describeOnEach('a time in the store that is none', () => {
           apiKey: { ...fields, rotation, descendants: { lastUsedAt: lastOf } },
           apiKeys: { edges: [{ node: fields }] },
           auditLog: { edges: [{ node: { at: told } }] },
-          consentRequests: [{ createdAt: told, expiresAt: LAST }],
         },
       });
     }

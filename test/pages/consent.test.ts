@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
-import { agree, openPage } from '../support/consent.ts';
+import { agree, openPage } from '../features/consent/support/consent.ts';
 import { blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
 import { cleanEnv, finished, ROOT, startCli } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { testCli, UUID } from '../support/cli.ts';
-import { postJson } from '../support/consent.ts';
+import { postJson } from '../features/consent/support/consent.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { FakeCluster } from '../support/fake-cluster.ts';
 import { startIssuer } from '../support/issuer.ts';

@@ -11,7 +11,7 @@ import { openStore } from '../../src/store/open.ts';
 import { pairOf, writePair } from '../support/certificates.ts';
 import { ownCommands } from '../support/cli-here.ts';
 import { type CreatedKey, type TestCli, testCli } from '../support/cli.ts';
-import { APP } from '../support/consent.ts';
+import { APP } from '../features/consent/support/consent.ts';
 import { documentedPages, examplesOf } from '../support/help-pages.ts';
 import { postgresStore } from '../support/postgres.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCli } from '../support/process.ts';

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { postJson } from '../support/consent.ts';
+import { postJson } from '../features/consent/support/consent.ts';
 import { configFile } from '../support/config-file.ts';
 import { startIssuer, type TestIssuer } from '../support/issuer.ts';
 import { cleanEnv, runCli } from '../support/process.ts';

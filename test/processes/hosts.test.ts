@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
 import { PAGES } from '../../src/features/console/parts/layout.tsx';
-import { Visitor } from '../support/console.ts';
+import { Visitor } from '../features/console/support/console.ts';
 import { serveHost } from '../support/host.ts';
 import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
 import { startListening } from '../support/serve.ts';

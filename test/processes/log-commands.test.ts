@@ -10,7 +10,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openConnection } from '../../src/store/open.ts';
 import { shortId } from '../../src/cli/short-id.ts';
 import { testCli } from '../support/cli.ts';
-import { APP } from '../support/consent.ts';
+import { APP } from '../features/consent/support/consent.ts';
 import { postgresStore } from '../support/postgres.ts';
 import { cleanEnv, finished, ROOT, startCli } from '../support/process.ts';
 import { runProgramHere } from '../support/program-here.ts';

@@ -4,7 +4,7 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
-import { Visitor } from '../support/console.ts';
+import { Visitor } from '../features/console/support/console.ts';
 import { type Descriptions, DOCUMENT_DOORS, doorsOf, FIELD_DOORS, FILTER_DOORS } from '../support/field-doors.ts';
 import { KEYS, TerminalSession } from '../support/pty.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { Visitor } from '../support/console.ts';
+import { Visitor } from '../features/console/support/console.ts';
 import { readDirectly } from '../support/direct.ts';
 import { DataFolder } from '../support/plugins.ts';
 import { finished, ROOT, runCliWithInput, startCli } from '../support/process.ts';

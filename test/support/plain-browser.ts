@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { fieldsIn } from './consent.ts';
+import { fieldsIn } from '../features/consent/support/consent.ts';
 
 /** A page that a browser shows. */
 export interface ShownPage {

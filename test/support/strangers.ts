@@ -8,7 +8,7 @@ import type { Route } from '../../src/features/routes/router.ts';
 import { cpuTime, threadCpuTime } from './cpu.ts';
 import type { KeyHolder } from './keyed-requests.ts';
 import type { Random } from './random.ts';
-import { route } from './routes.ts';
+import { route } from '../features/routes/support/routes.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 
 /** A request without a valid key. `ADDRESS` in it is another address each time, as of many clients of a proxy. */
@@ -328,12 +328,12 @@ export async function startAttacked(): Promise<{
     import('../../src/http/server.ts'),
     import('../../src/service/create-app.ts'),
     import('../../src/config/default-config.ts'),
-    import('./guard.ts'),
+    import('../features/guard/support/guard.ts'),
     import('../../src/features/guard/access.ts'),
     import('../../src/features/routes/router.ts'),
     import('./keys.ts'),
     import('./keyed-requests.ts'),
-    import('./console.ts'),
+    import('../features/console/support/console.ts'),
   ]);
   const open = await openTestKeys({ asServer: true, resources: RESOURCES, consent: 'both' });
   const client = { id: CLIENT, name: 'Grafana sync', redirects: ['http://127.0.0.1/done'] };

@@ -8,7 +8,7 @@ import { listen } from '../../src/http/server.ts';
 import { Metrics } from '../../src/features/telemetry/metrics.ts';
 import { noticeMetrics } from '../../src/features/notices/metrics.ts';
 import { type Family, parseExposition } from '../support/exposition.ts';
-import { startGuarded } from '../support/guard.ts';
+import { startGuarded } from '../features/guard/support/guard.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
 import { query } from '../support/server.ts';

@@ -6,7 +6,8 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { browse, cookiesOf, nextOf, OPENS_PAGE } from '../support/door.ts';
-import { connectRaw, type GuardedService, startGuarded } from '../support/guard.ts';
+import { type GuardedService, startGuarded } from '../features/guard/support/guard.ts';
+import { connectRaw } from '../support/raw-connection.ts';
 import { CLIENT, startProvider, type TestProvider } from '../support/provider.ts';
 import { tempFolder } from '../support/temp.ts';
 

@@ -3,7 +3,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { NO_POLICY as NONE } from '../../src/keys/permissions/policy.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
-import { APP, askDevice, pollDevice, postForm } from '../support/consent.ts';
+import { APP, askDevice, pollDevice, postForm } from '../features/consent/support/consent.ts';
 
 const POLICY = {
   maxLifetime: '90d',

@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import { defaultConfig } from '../../src/config/default-config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { serveMetrics } from '../../src/features/telemetry/metrics-server.ts';
-import { startConsoleService, visitorWith } from '../support/console.ts';
-import { routeTo } from '../support/forward-auth.ts';
+import { startConsoleService, visitorWith } from '../features/console/support/console.ts';
+import { routeTo } from '../features/guard/support/forward-auth.ts';
 import { collectingLog } from '../support/log.ts';
 import type { TestService } from '../support/server.ts';
 

@@ -6,7 +6,7 @@ import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { jsonLines, openTestKeys } from '../support/keys.ts';
-import { APP } from '../support/consent.ts';
+import { APP } from '../features/consent/support/consent.ts';
 import { CALLER, type RemoteStore, remoteStore, stopRemoteStores } from '../support/remote.ts';
 import { startTestService } from '../support/server.ts';
 import { keyNamed, namesIn } from '../support/stored.ts';

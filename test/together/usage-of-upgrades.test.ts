@@ -3,7 +3,8 @@ import { createServer } from 'node:http';
 import { Usage } from '../../src/features/usage/usage.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { NO_REQUESTS } from '../../src/keys/key/use.ts';
-import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../support/guard.ts';
+import { type GuardedService, PERMISSION, startGuarded } from '../features/guard/support/guard.ts';
+import { connectRaw } from '../support/raw-connection.ts';
 
 describe('a request that switched to another protocol is counted once, by how it ended', () => {
   let service: GuardedService;

@@ -3,7 +3,7 @@ import { inBrowser } from '../../support/browser.ts';
 import { signedIn, startConsole } from '../../support/browser/console-pages.ts';
 import { WAYS } from '../../support/browser/hands.ts';
 import { isHeaded, textOf } from '../../support/browser/page.ts';
-import { APP, askDevice, pollDevice } from '../../support/consent.ts';
+import { APP, askDevice, pollDevice } from '../../features/consent/support/consent.ts';
 
 for (const [words, look, handsOn] of WAYS)
   it(

@@ -15,7 +15,6 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { withKeys } from '../../../src/cli/with-keys.ts';
 import type { SchemaDifference } from '../../../src/keys/repository/schema-difference.ts';
 import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-schema.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
@@ -24,7 +23,6 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
-import { Sessions } from '../../../src/features/sessions/sessions.ts';
 
 describeOnEach('backup', (dialect) => {
   let cli: TestCli;
@@ -160,20 +158,6 @@ describeOnEach('backup', (dialect) => {
   });
 
   if (dialect === 'sqlite') {
-    it('has nothing of what is under way, such as the sessions of people who may sign out', async () => {
-      const { id } = await cli.given('A');
-      await withKeys({ database: cli.database }, (keys) => keys.feature(Sessions).begin(id, 'digest'));
-      await changeDirectly(
-        cli.database,
-        "insert into consent_requests values ('a', 'b', null, 'PENDING', 1, 2, '{}', '')",
-      );
-      assert.equal((await cli.run(['backup', path])).code, 0);
-      assert.deepEqual(readdirSync(folder), ['backup.sqlite']);
-      for (const table of ['sessions', 'consent_requests'])
-        assert.deepEqual(await readDirectly(path, `select * from ${table}`), [], table);
-      assert.equal((await readDirectly(cli.database, 'select * from sessions')).length, 1);
-    });
-
     it('is not written beside the -wal of another file, which --overwrite removes', async () => {
       await cli.given('A');
       leaveWal(await backedUp(), path);
@@ -375,7 +359,7 @@ describe('restore refuses a file', () => {
       'drop trigger audit_log_no_update',
       'drop index api_keys_by_creator',
       `create trigger gives after insert on audit_log begin update api_keys set roles = '["ADMIN"]'; end`,
-      `create trigger adds after insert on sessions begin update api_keys set roles = '["ADMIN"]'; end`,
+      `create trigger adds after insert on limit_states begin update api_keys set roles = '["ADMIN"]'; end`,
       'create view seen as select * from api_keys',
       'create virtual table found using fts5(text)',
       'create index by_roles on api_keys (upper(roles))',

@@ -6,7 +6,6 @@ import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { writeUses } from '../../../src/keys/authentication/activity.ts';
 import { SPENT_LIMITS } from '../../../src/keys/basics/limit.ts';
-import { CONSENTS } from '../../../src/features/consent/consent-request.ts';
 import type { Connection } from '../../../src/store/connection.ts';
 import { copyStore } from '../../../src/features/backup/copy-store.ts';
 import { openConnection } from '../../../src/store/open.ts';
@@ -21,6 +20,7 @@ import { keyNamed } from '../../support/stored.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { makeStore, tempFolder, tempStore } from '../../support/temp.ts';
 import { STORES } from '../../support/features.ts';
+import { alteringTrigger } from './support/altering-trigger.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
@@ -58,7 +58,6 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   await store.repository.write(async (writer) => {
     const { id } = parent.principal.apiKey;
     const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
-    await writer.port(CONSENTS).rememberClient(id, 'grafana-sync');
     await writeUses(writer, [{ id, ...totals, hours }], options.listeners);
     for (const { condensing } of options.listeners) await condensing?.(writer, time.now, 10);
   });
@@ -139,16 +138,6 @@ function slowAndImpatient(connection: Connection, kind: 'SelectQueryNode' | 'Ins
         return work(transaction.withPlugin(plugin), changed);
       }),
   };
-}
-
-/** SQL that has a table put another value into a column of each new row. */
-function alteringTrigger(database: string, table: string, column: string): string[] {
-  if (!isPostgresUrl(database))
-    return [`create trigger alter_row after insert on ${table} begin update ${table} set ${column} = 7; end`];
-  return [
-    `create function alter_row() returns trigger language plpgsql as 'begin new.${column} = 7; return new; end'`,
-    `create trigger alter_row before insert on ${table} for each row execute function alter_row()`,
-  ];
 }
 
 /** How the tables of a store are indexed. */
@@ -254,7 +243,6 @@ describeOnEach('copying a store', () => {
   for (const [table, column] of [
     ['api_keys', 'fields'],
     ['key_uses', 'uses'],
-    ['application_keys', 'client_id'],
     ['used_grants', 'last_used_at'],
   ] as const) {
     it(`is refused where ${table} comes out otherwise there, and then nothing is copied`, async () => {

@@ -15,7 +15,6 @@ import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../s
 import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
 import { makeStore, tempFolder } from '../../support/temp.ts';
 import { authenticate, idOf } from '../../support/keys.ts';
-import { Sessions } from '../../../src/features/sessions/sessions.ts';
 
 interface Named {
   name: string;
@@ -253,26 +252,6 @@ describeOnEach('restore', () => {
     const { roles, createdBy } = (await keyNamed(cli.database, 'Child'))!;
     assert.deepEqual([roles, createdBy], [['VIEWER'], null]);
     await verifies();
-  });
-
-  it('brings back no session of a key that comes back', async () => {
-    const { id } = key('Same');
-    const tokens: string[] = [];
-    await act(async (keys) => {
-      for (let count = 0; count < 2; count += 1) tokens.push(await keys.feature(Sessions).begin(id, 'digest'));
-      await keys.feature(Sessions).begin(key('Disabled').id, 'digest');
-    });
-    await cli.run(['backup', backup, '--overwrite']);
-    await act((keys) => keys.delete([id], OPERATOR));
-    await restore('--bring-back', 'Same');
-    await act(async (keys) => {
-      for (const token of tokens) assert.equal(await keys.feature(Sessions).find(token), undefined);
-    });
-    assert.equal(
-      (await readDirectly(cli.database, 'select key_id from sessions')).length,
-      1,
-      'nobody else is signed out',
-    );
   });
 
   it('does not make the keys of a store those of another one', async () => {

@@ -3,7 +3,7 @@ import type { NewConsentRequest } from '../../../src/features/consent/ask.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { configFile } from '../../support/config-file.ts';
-import { APP } from '../../support/consent.ts';
+import { APP } from './support/consent.ts';
 import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/dialects.ts';
 import { remoteStore } from '../../support/remote.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { APP, askDevice, authorizeUrl, openPage, pollDevice, startConsentService } from '../../support/consent.ts';
+import { APP, askDevice, authorizeUrl, openPage, pollDevice, startConsentService } from './support/consent.ts';
 import { createPrincipal } from '../../support/keys.ts';
 import { query, type TestService } from '../../support/server.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { GivenPair } from '../../../src/features/consent/refresh.ts';
 import { CONSENTS } from '../../../src/features/consent/consent-request.ts';
-import { APP } from '../../support/consent.ts';
+import { APP } from './support/consent.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { startConsoleService, type Visitor, visitorWith } from '../../support/console.ts';
+import { startConsoleService, type Visitor, visitorWith } from './support/console.ts';
 import type { TestService } from '../../support/server.ts';
 
 describe('the export of the audit log in the console', () => {

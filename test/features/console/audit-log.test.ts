@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { AUDIT_ACTIONS } from '../../../src/keys/audit/audit-entry.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { startConsoleService, type Visitor, visitorWith } from '../../support/console.ts';
+import { startConsoleService, type Visitor, visitorWith } from './support/console.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { query, type TestService } from '../../support/server.ts';
 

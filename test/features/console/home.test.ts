@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { writeUses } from '../../../src/keys/authentication/activity.ts';
-import { APP, askDevice } from '../../support/consent.ts';
-import { startConsoleService, type Visitor, visitorWith } from '../../support/console.ts';
+import { APP, askDevice } from '../consent/support/consent.ts';
+import { startConsoleService, type Visitor, visitorWith } from './support/console.ts';
 import { noteLeak } from '../../support/leak.ts';
 import type { TestService } from '../../support/server.ts';
 import { query } from '../../support/server.ts';

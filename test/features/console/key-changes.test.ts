@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { NewKey } from '../../../src/keys/key/key-change.ts';
-import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
+import { startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import { authenticate, createPrincipal } from '../../support/keys.ts';
 import { query, type TestService } from '../../support/server.ts';
 

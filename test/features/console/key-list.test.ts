@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
+import { startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import { insertKeys } from '../../support/insert-keys.ts';
 import { createPrincipal, storedKey } from '../../support/keys.ts';
 import type { TestService } from '../../support/server.ts';

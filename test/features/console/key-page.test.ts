@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
+import { startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import { authenticate, createPrincipal } from '../../support/keys.ts';
 import { query, type TestService } from '../../support/server.ts';
 

@@ -4,7 +4,7 @@ import type { NewKey } from '../../../src/keys/key/key-change.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import type { PolicyRules } from '../../../src/keys/permissions/policy.ts';
-import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
+import { type ConsolePage, startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import { authenticate, createPrincipal } from '../../support/keys.ts';
 import type { TestService } from '../../support/server.ts';
 

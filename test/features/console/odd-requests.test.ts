@@ -5,7 +5,7 @@ import { Hono } from 'hono';
 import { createApp } from '../../../src/service/create-app.ts';
 import { listen } from '../../../src/http/server.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
+import { startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import { mountSmallDisk } from '../../support/full-disk.ts';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { KeyAction } from '../../../src/features/console/pages/key/shown-key.ts';
-import { startConsoleService, Visitor } from '../../support/console.ts';
+import { startConsoleService, Visitor } from './support/console.ts';
 import { principalOf } from '../../support/keys.ts';
 import { STRICT, WorldMaker } from '../../support/offers.ts';
 import { Random } from '../../support/random.ts';

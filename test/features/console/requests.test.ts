@@ -13,8 +13,8 @@ import {
   openPage,
   pollDevice,
   postForm,
-} from '../../support/consent.ts';
-import { startConsoleService, type Visitor, visitorWith } from '../../support/console.ts';
+} from '../consent/support/consent.ts';
+import { startConsoleService, type Visitor, visitorWith } from './support/console.ts';
 import type { TestService } from '../../support/server.ts';
 
 /** The fields that the button sends. */

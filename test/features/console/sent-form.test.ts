@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
+import { type ConsolePage, startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { startServer, type TestServer, type TestService } from '../../support/server.ts';

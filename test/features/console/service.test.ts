@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { parseConfig } from '../../../src/config/load-config.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { cpuTime } from '../../support/cpu.ts';
-import { startConsoleService, type Visitor, visitorWith } from '../../support/console.ts';
+import { startConsoleService, type Visitor, visitorWith } from './support/console.ts';
 import type { TestService } from '../../support/server.ts';
 
 const ROUTES = `

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { APP, askDevice } from '../../support/consent.ts';
-import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
+import { APP, askDevice } from '../consent/support/consent.ts';
+import { startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import type { TestService } from '../../support/server.ts';
 
 const PUBLIC = 'https://keys.example.org';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
+import { startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';

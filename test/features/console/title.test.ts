@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { defaultConfig } from '../../../src/config/default-config.ts';
-import { startConsoleService, visitorWith } from '../../support/console.ts';
+import { startConsoleService, visitorWith } from './support/console.ts';
 import { browse, OPENS_PAGE } from '../../support/door.ts';
 import type { TestService } from '../../support/server.ts';
 

@@ -4,7 +4,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { authenticate } from '../../support/keys.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
-import { APP } from '../../support/consent.ts';
+import { APP } from '../consent/support/consent.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';
 
 describeOnEachAndRemotely('the command line and what a key did to others', () => {

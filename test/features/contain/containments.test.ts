@@ -5,11 +5,10 @@ import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { EFFECTS } from '../../../src/features/contain/effects.ts';
 import type { KeyChange, NewKey } from '../../../src/keys/key/key-change.ts';
 import type { RotationRequest } from '../../../src/keys/key/rotation.ts';
-import { APP } from '../../support/consent.ts';
+import { APP } from '../consent/support/consent.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';
-import { Sessions } from '../../../src/features/sessions/sessions.ts';
 import { Containments } from '../../../src/features/contain/contain.ts';
 
 const HOUR = 3_600_000;
@@ -361,14 +360,12 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([permissions, limits, disabledAt === null], [['VMS:READ_ANY'], ['5/s'], false]);
     });
 
-    it('what it enabled is disabled, and its sessions end', async () => {
+    it('what it enabled is disabled', async () => {
       const old = await create('Old');
       await test.keys.setEnabled(old.id, false, OPERATOR);
       await enable(old);
-      const token = await test.keys.feature(Sessions).begin(old.id, 'digest');
       await contain();
       assert.equal(await refusal(old.secret), 'disabled');
-      assert.equal(await test.keys.feature(Sessions).find(token), undefined);
     });
 
     it('requests that it agreed to get no key, and the keys of others are disabled', async () => {

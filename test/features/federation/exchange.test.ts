@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { postJson } from '../../support/consent.ts';
+import { postJson } from '../consent/support/consent.ts';
 import { createPrincipal, principalOf } from '../../support/keys.ts';
 import { query, startTestService, type TestService } from '../../support/server.ts';
 

@@ -3,7 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { exportSPKI, importJWK } from 'jose';
 import { parseConfig } from '../../../src/config/load-config.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { postJson } from '../../support/consent.ts';
+import { postJson } from '../consent/support/consent.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { startIssuer, type TestIssuer } from '../../support/issuer.ts';
 import { principalOf } from '../../support/keys.ts';

@@ -3,8 +3,8 @@ import { byRoutes } from '../../../src/features/guard/access.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { Limit } from '../../../src/keys/basics/limit.ts';
 import { createRouter, type Route } from '../../../src/features/routes/index.ts';
-import { ASKING, keyLine, routeTo, startAskedServer, withHeaders } from '../../support/forward-auth.ts';
-import { type GuardedService, startGuarded } from '../../support/guard.ts';
+import { ASKING, keyLine, routeTo, startAskedServer, withHeaders } from './support/forward-auth.ts';
+import { type GuardedService, startGuarded } from './support/guard.ts';
 import { createPrincipal } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
 

@@ -10,8 +10,9 @@ import {
   SITE,
   startAskedServer,
   withHeaders,
-} from '../../support/forward-auth.ts';
-import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
+} from './support/forward-auth.ts';
+import { type GuardedService, startGuarded } from './support/guard.ts';
+import { connectRaw } from '../../support/raw-connection.ts';
 
 const HANDSHAKE = ['Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13'];
 

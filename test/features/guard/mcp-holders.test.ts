@@ -6,7 +6,8 @@ import { type Holder, KnownHolders } from '../../../src/features/guard/mcp-holde
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import type { Permission } from '../../../src/keys/permissions/catalog.ts';
 import { createRouter, type McpPatterns, type Route } from '../../../src/features/routes/index.ts';
-import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
+import { type GuardedService, startGuarded } from './support/guard.ts';
+import { connectRaw } from '../../support/raw-connection.ts';
 import { createPrincipal } from '../../support/keys.ts';
 
 const READ: Permission = 'DOCKER:READ_ANY';

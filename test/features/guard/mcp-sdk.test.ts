@@ -9,7 +9,7 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { byRoutes } from '../../../src/features/guard/access.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createRouter, type Route } from '../../../src/features/routes/index.ts';
-import { type GuardedService, startGuarded } from '../../support/guard.ts';
+import { type GuardedService, startGuarded } from './support/guard.ts';
 import { createPrincipal } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
 

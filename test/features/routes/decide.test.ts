@@ -4,7 +4,7 @@ import { PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
 import { checkAllow, decide, requirementOf } from '../../../src/features/routes/decide.ts';
 import type { RequestParts } from '../../../src/features/routes/request.ts';
 import { createRouter } from '../../../src/features/routes/router.ts';
-import { route } from '../../support/routes.ts';
+import { route } from './support/routes.ts';
 
 const router = createRouter([
   route('a.org/open/**', 'open'),

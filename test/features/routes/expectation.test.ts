@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { failureOf, parseExpectation } from '../../../src/features/routes/decide.ts';
 import { createRouter } from '../../../src/features/routes/router.ts';
-import { route } from '../../support/routes.ts';
+import { route } from './support/routes.ts';
 
 const catalog = createCatalog({ resources: ['GRAFANA', 'WIKI'] });
 const router = createRouter([

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
 import { explain } from '../../../src/features/routes/decide.ts';
 import { createRouter } from '../../../src/features/routes/router.ts';
-import { route } from '../../support/routes.ts';
+import { route } from './support/routes.ts';
 
 /** Why each pattern that matches comes after the one before it. */
 function reasons(request: string, ...patterns: string[]): Record<string, string> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { findRouteIssues } from '../../../src/features/routes/route-issues.ts';
 import { type Allow, createRouter, findUnreachable } from '../../../src/features/routes/router.ts';
 import { Random } from '../../support/random.ts';
-import { decidingIndex, everyRequest, FEW_PATTERNS, randomRoutes, route } from '../../support/routes.ts';
+import { decidingIndex, everyRequest, FEW_PATTERNS, randomRoutes, route } from './support/routes.ts';
 
 const faultsOf = (...routes: Parameters<typeof route>[]) =>
   findRouteIssues(routes.map((each) => route(...each))).map(({ indexes }) => indexes);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createRouter } from '../../../src/features/routes/router.ts';
 import { Random } from '../../support/random.ts';
-import { decidingIndex, METHODS, randomRequest, randomRoutes, route, slowlyFound } from '../../support/routes.ts';
+import { decidingIndex, METHODS, randomRequest, randomRoutes, route, slowlyFound } from './support/routes.ts';
 
 /** The pattern of the route that decides about `GET example.org/path`. */
 function decides(patterns: readonly string[], request: string): string | undefined {

@@ -7,7 +7,6 @@ import type { AddedMetric } from '../../../src/keys/added/index.ts';
 import { aggregated, KeyCounter, Metrics, type Sample } from '../../../src/features/telemetry/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../../src/features/telemetry/metrics-server.ts';
 import { parseExposition, valueOf } from '../../support/exposition.ts';
-import { startGuarded } from '../../support/guard.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
 import { sendRaw } from '../../support/raw-http.ts';
@@ -106,30 +105,6 @@ describe('metrics', () => {
     const operations = (type: string) => valueOf(families, 'svc_api_graphql_operations_total', { type, outcome: 'ok' });
     assert.deepEqual([operations('query'), operations('mutation')], [3, 1]);
     assert.equal(valueOf(families, 'svc_api_request_duration_seconds_count', { endpoint: 'graphql' }), 5);
-  });
-
-  it('count what a guard passes on by upstream and status, and say which upstream fails', async () => {
-    let status = 200;
-    const guarded = await startGuarded((_, outgoing) => outgoing.writeHead(status).end(), {
-      watchers: [metrics.requests],
-      named: 'wiki',
-    });
-    const ask = () => fetch(guarded.url, { headers: { authorization: `Bearer ${guarded.secret}` } });
-    await ask();
-    await fetch(guarded.url);
-    status = 502;
-    await ask();
-    const failing = await scrapeAtRest();
-    status = 404;
-    await ask();
-    const families = await scrapeAtRest();
-    await guarded.stop();
-    const isFailing = [failing, families].map((each) =>
-      valueOf(each, 'svc_api_upstream_failing', { upstream: 'wiki' }),
-    );
-    assert.deepEqual(isFailing, [1, 0]);
-    const requests = (code: string) => valueOf(families, 'svc_api_upstream_requests_total', { upstream: 'wiki', code });
-    assert.deepEqual(['200', '502', '404', '401'].map(requests), [1, 1, 1, undefined]);
   });
 
   it('count checks of keys by their result, limits, and what is remembered and not written yet', async () => {

@@ -7,7 +7,6 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type Step, STEPS } from '../../../src/keys/basics/steps.ts';
 import type { Log } from '../../../src/log.ts';
 import { requestDebugLog, requestLog } from '../../../src/features/telemetry/request-log.ts';
-import { startGuarded } from '../../support/guard.ts';
 import { insertKeys, keyWithSecret } from '../../support/insert-keys.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { collectingLog, withoutRequestId } from '../../support/log.ts';
@@ -139,40 +138,6 @@ describe('the request log', () => {
     // An id is not taken where it holds one.
     await raw('GET /healthz HTTP/1.1', 'Host: a', `X-Request-Id: ${secret}`);
     assert.ok(!JSON.stringify(await taken(1)).includes(secret));
-  });
-});
-
-describe('the request log of a guard', () => {
-  it('has a line for each request, by its id, which the service gets as well', async () => {
-    const ids: unknown[] = [];
-    const service = await startGuarded(
-      (incoming, outgoing) => {
-        ids.push(incoming.headers['x-request-id']);
-        outgoing.writeHead(418).end();
-      },
-      { healthPath: '/health', watchers: [requestLog(log)] },
-    );
-    const [key] = (await service.keys.list({}, OPERATOR)).keys;
-    await fetch(`${service.url}/tea?key=${service.secret}`, { headers: { authorization: `Bearer ${service.secret}` } });
-    await fetch(`${service.url}/tea`);
-    await fetch(`${service.url}/health`);
-    const [passed, ...others] = await taken(3);
-    assert.deepEqual(steady(passed!), {
-      endpoint: 'guard',
-      method: 'GET',
-      status: 418,
-      keyId: key!.id,
-      address: '127.0.0.1',
-    });
-    assert.deepEqual(ids, [passed!.requestId]);
-    assert.deepEqual(
-      others.map(({ endpoint, status }) => [endpoint, status]),
-      [
-        ['guard', 401],
-        ['health', 200],
-      ],
-    );
-    await service.stop();
   });
 });
 

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import type { IncomingHttpHeaders } from 'node:http';
 import { ROOT_CONTEXT, SpanKind, trace, TraceFlags } from '@opentelemetry/api';
 import * as sdk from '@opentelemetry/sdk-trace';
 import { type Sampler, SamplingDecision } from '@opentelemetry/sdk-trace';
 import { type Log, NO_LOG } from '../../../src/log.ts';
 import { readTraceparent, samplerOf, startSdk, Traces } from '../../../src/features/telemetry/traces.ts';
-import { startGuarded } from '../../support/guard.ts';
 import { collectingLog } from '../../support/log.ts';
-import { startOtlpReceiver } from '../../support/otlp.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
@@ -97,42 +94,6 @@ describe('which requests are traced', () => {
         ['warn', { ratio: '1 %' }],
       ],
     );
-  });
-});
-
-describe('a guard that does not trace a request', () => {
-  it('tells the service not to trace it either, and leaves a caller that says so its headers', async () => {
-    const receiver = await startOtlpReceiver();
-    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_TRACES_SAMPLER: 'always_off' };
-    const traces = new Traces((await startSdk(env, NO_LOG))!);
-    const seen: IncomingHttpHeaders[] = [];
-    const service = await startGuarded(
-      (incoming, outgoing) => {
-        seen.push(incoming.headers);
-        outgoing.end();
-      },
-      { watchers: [traces] },
-    );
-    const authorization = service.authorization.split(': ')[1]!;
-    const ask = async (headers: Record<string, string>) => {
-      await fetch(`${service.url}/x`, { headers: { ...headers, authorization, baggage: 'user=1' } });
-      const { traceparent, tracestate, baggage } = seen.at(-1)!;
-      assert.equal(baggage, 'user=1');
-      return [traceparent, tracestate];
-    };
-    const [made, none] = await ask({ tracestate: 'made=up' });
-    assert.match(String(made), /^00-[\da-f]{32}-[\da-f]{16}-00$/);
-    assert.equal(none, undefined);
-    const id = `00-${TRACE}-${PARENT}`;
-    assert.deepEqual(await ask({ traceparent: `${id}-01`, tracestate: 'a=1' }), [`${id}-00`, 'a=1']);
-    assert.deepEqual(await ask({ traceparent: `${id}-00`, tracestate: 'a=1' }), [`${id}-00`, 'a=1']);
-    const [other] = await ask({ traceparent: `${id}-01-x`, tracestate: 'a=1' });
-    assert.match(String(other), /^00-[\da-f]{32}-[\da-f]{16}-00$/);
-    assert.ok(!String(other).includes(TRACE));
-    await service.stop();
-    await traces.stop();
-    assert.deepEqual(receiver.spans, []);
-    receiver.stop();
   });
 });
 

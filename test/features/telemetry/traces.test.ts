@@ -1,34 +1,17 @@
 import assert from 'node:assert/strict';
-import type { IncomingHttpHeaders } from 'node:http';
 import { createApp } from '../../../src/service/create-app.ts';
 import { listen } from '../../../src/http/server.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { startSdk, Traces } from '../../../src/features/telemetry/traces.ts';
-import { startGuarded } from '../../support/guard.ts';
+import { startSdk } from '../../../src/features/telemetry/traces.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
-import { startOtlpReceiver } from '../../support/otlp.ts';
 import { rawPost, sendRaw } from '../../support/raw-http.ts';
 import { until } from '../../support/until.ts';
-
-const TRACE = '0af7651916cd43dd8448eb211c80319c';
-const PARENT = 'b7ad6b7169203331';
-
-/** A receiver, and traces that are sent to it. */
-async function start(env: NodeJS.ProcessEnv = {}) {
-  const receiver = await startOtlpReceiver();
-  const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SERVICE_NAME: 'keys of ours', ...env };
-  const { log, lines } = collectingLog();
-  // The exporter reads them itself.
-  Object.assign(process.env, variables);
-  const sdk = await startSdk(process.env, log);
-  for (const name of Object.keys(variables)) delete process.env[name];
-  return { receiver, lines, traces: new Traces(sdk!) };
-}
+import { PARENT, startTraces, TRACE } from './support/traces.ts';
 
 describe('traces', () => {
   it('have a span for each request, in the trace of its caller, with its key and operation and no secret', async () => {
-    const { receiver, traces, lines } = await start();
+    const { receiver, traces, lines } = await startTraces();
     const { keys, store } = await openTestKeys({ asServer: true });
     const { key: secret, apiKey: key } = await keys.create({ name: 'Läufer', roles: ['GUEST'] }, OPERATOR);
     const app = await createApp({ keys });
@@ -83,30 +66,8 @@ describe('traces', () => {
     await store.close();
   });
 
-  it('go on behind a guard, with its span in between', async () => {
-    const { receiver, traces } = await start();
-    const seen: IncomingHttpHeaders[] = [];
-    const service = await startGuarded(
-      (incoming, outgoing) => {
-        seen.push(incoming.headers);
-        outgoing.writeHead(503).end();
-      },
-      { watchers: [traces] },
-    );
-    const headers = { authorization: service.authorization.split(': ')[1]!, traceparent: `00-${TRACE}-${PARENT}-01` };
-    await fetch(`${service.url}/x`, { headers: { ...headers, tracestate: 'vendor=1' } });
-    await service.stop();
-    await traces.stop();
-    const span = receiver.spans.find(({ kind }) => kind === 2)!;
-    assert.deepEqual([span.name, span.traceId, span.parentSpanId, span.status], ['GET guard', TRACE, PARENT, 2]);
-    assert.equal(seen[0]!['traceparent'], `00-${TRACE}-${span.spanId}-01`);
-    assert.equal(seen[0]!['tracestate'], 'vendor=1');
-    assert.equal(span.attributes['error.type'], '503');
-    receiver.stop();
-  });
-
   it('are as many as the sampler lets pass', async () => {
-    const { receiver, traces } = await start({ OTEL_TRACES_SAMPLER: 'always_off' });
+    const { receiver, traces } = await startTraces({ OTEL_TRACES_SAMPLER: 'always_off' });
     const { keys, store } = await openTestKeys();
     const server = await listen({ app: await createApp({ keys }), host: '127.0.0.1', port: 0, watchers: [traces] });
     await fetch(`${server.url}/healthz`, { headers: { traceparent: `00-${TRACE}-${PARENT}-01` } });
@@ -118,7 +79,7 @@ describe('traces', () => {
   });
 
   it('that nobody takes are one line in the log, and keep nobody waiting', async () => {
-    const { receiver, traces, lines } = await start({
+    const { receiver, traces, lines } = await startTraces({
       OTEL_BSP_SCHEDULE_DELAY: '10',
       OTEL_EXPORTER_OTLP_TIMEOUT: '200',
     });

@@ -4,25 +4,10 @@ import type { CreatedKey } from '../../../src/keys/service/management.ts';
 import { OUTCOMES } from '../../../src/keys/key/use.ts';
 import { Usage } from '../../../src/features/usage/usage.ts';
 import { connectTo, readToEnd } from '../../support/client.ts';
-import { ASKING, keyLine, routeTo, startAskedServer, withHeaders } from '../../support/forward-auth.ts';
-import { PERMISSION, startGuarded } from '../../support/guard.ts';
 import { GUARDED_SERVERS, type StartGuarded } from '../../support/guarded-servers.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { query, startServer } from '../../support/server.ts';
-
-/** How the requests of a key ended: accepted, forbidden, limited, refused. */
-async function outcomesOf({ keys }: Pick<TestKeys, 'keys'>, { apiKey: key }: CreatedKey): Promise<number[]> {
-  await keys.finishActivity();
-  const [hour] = (await keys.feature(Usage).byPeriod(key.id)).periods;
-  return hour ? OUTCOMES.map((outcome) => hour[outcome]) : [];
-}
-
-/** A door to keys: sends one request with a secret, which needs `DASHBOARD:READ_ANY`. */
-interface Door {
-  test: TestKeys;
-  send(secret: string): Promise<number>;
-  stop(): Promise<void>;
-}
+import { describeOutcomes, type Door, outcomesOf, PERMISSION } from './support/outcomes.ts';
 
 const middleware =
   (start: StartGuarded): (() => Promise<Door>) =>
@@ -40,60 +25,8 @@ const middleware =
     };
   };
 
-const DOORS: Readonly<Record<string, () => Promise<Door>>> = {
-  ...Object.fromEntries(
-    Object.entries(GUARDED_SERVERS).map(([name, start]) => [`bearerAuth for ${name}`, middleware(start)]),
-  ),
-  'forward-auth': async () => {
-    const test = await startAskedServer({
-      config: { routes: [routeTo('/**', { kind: 'all', permissions: [PERMISSION] })] },
-    });
-    const send = async (secret: string) =>
-      (await test.send(withHeaders(ASKING.caddy({}), keyLine(secret), 'Connection: close'))).status;
-    return { test, send, stop: () => test.stop() };
-  },
-  guard: async () => {
-    const test = await startGuarded((_, response) => response.end('x'));
-    const send = async (secret: string) =>
-      (await fetch(test.url, { headers: { authorization: `Bearer ${secret}` } })).status;
-    return { test, send, stop: () => test.stop() };
-  },
-};
-
-for (const [name, open] of Object.entries(DOORS))
-  describe(`how requests end, counted by ${name}`, () => {
-    let door: Door;
-    before(async () => {
-      door = await open();
-    });
-    after(() => door.stop());
-    let count = 0;
-    const create = (fields: object = {}) => {
-      count += 1;
-      return door.test.keys.create({ name: `Key ${count}`, permissions: [PERMISSION], ...fields }, OPERATOR);
-    };
-    const sendTo = async (created: CreatedKey, times = 1) => {
-      for (let time = 0; time < times; time += 1) await door.send(created.key);
-      return outcomesOf(door.test, created);
-    };
-
-    it('is accepted', async () => assert.deepEqual(await sendTo(await create(), 3), [3, 0, 0, 0]));
-
-    it('is forbidden without a permission, and from elsewhere', async () => {
-      assert.deepEqual(await sendTo(await create({ permissions: ['ME:READ_OWN'] }), 2), [0, 2, 0, 0]);
-      assert.deepEqual(await sendTo(await create({ allowFrom: ['10.0.0.0/8'] })), [0, 1, 0, 0]);
-    });
-
-    it('is limited beyond a limit', async () =>
-      assert.deepEqual(await sendTo(await create({ limits: ['2/h'] }), 5), [2, 0, 3, 0]));
-
-    it('is refused where the key is disabled', async () => {
-      const created = await create();
-      assert.deepEqual(await sendTo(created), [1, 0, 0, 0]);
-      await door.test.keys.setEnabled(created.apiKey.id, false, OPERATOR);
-      assert.deepEqual(await sendTo(created, 2), [1, 0, 0, 2]);
-    });
-  });
+for (const [name, start] of Object.entries(GUARDED_SERVERS))
+  describeOutcomes(`bearerAuth for ${name}`, middleware(start));
 
 describe('how requests end, counted by the GraphQL endpoint', () => {
   let test: TestKeys;

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type GuardedService, startGuarded } from '../../support/guard.ts';
+import { type GuardedService, startGuarded } from '../../features/guard/support/guard.ts';
 import { cleanEnv } from '../../support/process.ts';
 import { needsPrograms } from '../../support/skip.ts';
 import { tempFolder } from '../../support/temp.ts';

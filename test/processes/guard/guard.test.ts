@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { browse, cookiesOf, nextOf, OPENS_PAGE, sendKey } from '../../support/door.ts';
-import { connectRaw } from '../../support/guard.ts';
+import { connectRaw } from '../../support/raw-connection.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';
 import { runParts } from '../../support/run-parts.ts';
 import { tempFolder } from '../../support/temp.ts';

@@ -4,7 +4,8 @@ import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
+import { type GuardedService, startGuarded } from '../../features/guard/support/guard.ts';
+import { connectRaw } from '../../support/raw-connection.ts';
 import { until } from '../../support/until.ts';
 
 const MIB = 1024 ** 2;

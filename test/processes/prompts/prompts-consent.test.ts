@@ -4,7 +4,7 @@ import type { AskedConsent } from '../../../src/features/consent/ask.ts';
 import { keepKey, keptKey } from '../../../src/cli/credentials.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
-import { APP, pollDevice, postJson, startConsentService } from '../../support/consent.ts';
+import { APP, pollDevice, postJson, startConsentService } from '../../features/consent/support/consent.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts';
 import { authenticate } from '../../support/keys.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { testCli } from '../../support/cli.ts';
-import { ASKING } from '../../support/forward-auth.ts';
+import { ASKING } from '../../features/guard/support/forward-auth.ts';
 import { finished, startCli } from '../../support/process.ts';
 import { sendRaw } from '../../support/raw-http.ts';
 import { tempFolder } from '../../support/temp.ts';

@@ -8,7 +8,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
-import { Visitor } from '../../support/console.ts';
+import { Visitor } from '../../features/console/support/console.ts';
 import { errorText } from '../../support/errors.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { APP, askDevice, authorizeUrl, exchange, newPkce, pollDevice } from '../consent.ts';
+import { APP, askDevice, authorizeUrl, exchange, newPkce, pollDevice } from '../../features/consent/support/consent.ts';
 import { createPrincipal } from '../keys.ts';
 import { steadyRandomness } from '../random.ts';
 import type { Visit } from './visit.ts';

@@ -17,7 +17,7 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi';
 import { createApp, type CreateAppOptions } from '../../../../src/service/create-app.ts';
-import { APP, CALLBACK, openPage, postForm } from '../../../support/consent.ts';
+import { APP, CALLBACK, openPage, postForm } from '../support/consent.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../../support/keys.ts';
 import { freePort } from '../../../support/port.ts';
 

@@ -17,7 +17,7 @@ import { OWN_COMMANDS } from '../../../../src/http/plain-endpoints.ts';
 import { listen } from '../../../../src/http/server.ts';
 import { createAppOf } from '../../../../src/service/create-app.ts';
 import { pairOf } from '../../../support/certificates.ts';
-import { agree, authorizeUrl, CALLBACK, exchange, newPkce, openPage } from '../../../support/consent.ts';
+import { agree, authorizeUrl, CALLBACK, exchange, newPkce, openPage } from '../support/consent.ts';
 import { createPrincipal, openTestKeys } from '../../../support/keys.ts';
 
 const HERE: LookupAddress = { address: '127.0.0.1', family: 4 };

@@ -20,7 +20,7 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
-import { agree, APP, CALLBACK, openPage, startConsentService } from '../../../support/consent.ts';
+import { agree, APP, CALLBACK, openPage, startConsentService } from '../support/consent.ts';
 import { describeOnEach } from '../../../support/dialects.ts';
 import { createPrincipal } from '../../../support/keys.ts';
 import { query, type TestService } from '../../../support/server.ts';

@@ -15,7 +15,7 @@ import {
   postForm,
   postJson,
   startConsentService,
-} from '../../../support/consent.ts';
+} from '../support/consent.ts';
 import { createPrincipal } from '../../../support/keys.ts';
 import { collectingLog } from '../../../support/log.ts';
 import { startServer, startTestService, type TestService } from '../../../support/server.ts';

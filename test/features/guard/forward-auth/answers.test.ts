@@ -15,7 +15,7 @@ import {
   routeTo,
   startAskedServer,
   withHeaders,
-} from '../../../support/forward-auth.ts';
+} from '../support/forward-auth.ts';
 import { Networks } from '../../../../src/keys/basics/networks.ts';
 import { describeOnEach } from '../../../support/dialects.ts';
 import { createChild, createPrincipal, LOSSES, openTestKeys, whileLimited } from '../../../support/keys.ts';

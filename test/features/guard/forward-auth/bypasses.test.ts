@@ -9,7 +9,7 @@ import {
   SITE,
   startAskedServer,
   withHeaders,
-} from '../../../support/forward-auth.ts';
+} from '../support/forward-auth.ts';
 
 /** The request of each proxy if the client did as the advisory says: `test/proxies` has real ones for four of them. */
 describe('what others were got around by gets nobody around it, by exact requests', () => {

@@ -7,7 +7,7 @@ import {
   keyLine,
   startAskedServer,
   withHeaders,
-} from '../../../support/forward-auth.ts';
+} from '../support/forward-auth.ts';
 
 const READ = '?permission=GRAFANA:READ_ANY';
 

@@ -10,7 +10,7 @@ import {
   SITE,
   startAskedServer,
   withHeaders,
-} from '../../../support/forward-auth.ts';
+} from '../support/forward-auth.ts';
 import { withoutRequestId } from '../../../support/log.ts';
 
 /** The headers by which each proxy says which request it asks about. */

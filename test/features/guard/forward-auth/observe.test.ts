@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../../support/dialects.ts';
-import {
-  type AskedServer,
-  ASKING,
-  keyLine,
-  routeTo,
-  startAskedServer,
-  withHeaders,
-} from '../../../support/forward-auth.ts';
+import { type AskedServer, ASKING, keyLine, routeTo, startAskedServer, withHeaders } from '../support/forward-auth.ts';
 
 describeOnEach('a route that observes', () => {
   let server: AskedServer;

@@ -9,7 +9,7 @@ import {
   routeTo,
   startAskedServer,
   withHeaders,
-} from '../../../support/forward-auth.ts';
+} from '../support/forward-auth.ts';
 
 const [READ, UPDATE]: Permission[] = ['GRAFANA:READ_ANY', 'GRAFANA:UPDATE_ANY'];
 

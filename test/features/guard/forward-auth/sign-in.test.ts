@@ -10,7 +10,7 @@ import {
   SITE,
   startAskedServer,
   withHeaders,
-} from '../../../support/forward-auth.ts';
+} from '../support/forward-auth.ts';
 
 const READ = '?permission=GRAFANA:READ_ANY';
 const linesOf = (headers: Readonly<Record<string, string | undefined>>) =>

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
-import { connectRaw, type GuardedService, rawHeaders, startGuarded } from '../../../support/guard.ts';
+import { type GuardedService, startGuarded } from '../support/guard.ts';
+import { connectRaw, rawHeaders } from '../../../support/raw-connection.ts';
 
 describe('an answer that is passed back', () => {
   let service: GuardedService;

@@ -4,7 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
-import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../../../support/guard.ts';
+import { type GuardedService, PERMISSION, startGuarded } from '../support/guard.ts';
+import { connectRaw } from '../../../support/raw-connection.ts';
 import { authenticate, createChild, LOSSES } from '../../../support/keys.ts';
 import { until } from '../../../support/until.ts';
 

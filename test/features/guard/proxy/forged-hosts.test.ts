@@ -4,7 +4,8 @@ import express from 'express';
 import { byRoutes } from '../../../../src/features/guard/access.ts';
 import { Networks } from '../../../../src/keys/basics/networks.ts';
 import { createRouter } from '../../../../src/features/routes/router.ts';
-import { connectRaw, type GuardedService, startGuarded } from '../../../support/guard.ts';
+import { type GuardedService, startGuarded } from '../support/guard.ts';
+import { connectRaw } from '../../../support/raw-connection.ts';
 
 /** The reading of a request by a service that believes every proxy. */
 interface Taken {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { connectRaw, type GuardedService, startGuarded } from '../../../support/guard.ts';
+import { type GuardedService, startGuarded } from '../support/guard.ts';
+import { connectRaw } from '../../../support/raw-connection.ts';
 
 const healthPath = '/guard/health';
 

@@ -3,7 +3,8 @@ import { byRoutes } from '../../../../src/features/guard/access.ts';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
 import { Networks } from '../../../../src/keys/basics/networks.ts';
 import { createRouter } from '../../../../src/features/routes/index.ts';
-import { connectRaw, type GuardedService, PERMISSION, rawHeaders, startGuarded } from '../../../support/guard.ts';
+import { type GuardedService, PERMISSION, startGuarded } from '../support/guard.ts';
+import { connectRaw, rawHeaders } from '../../../support/raw-connection.ts';
 import { createPrincipal } from '../../../support/keys.ts';
 
 /** The head of a request as a service got it, which it answers with. */

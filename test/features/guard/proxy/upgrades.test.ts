@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
-import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../../../support/guard.ts';
+import { type GuardedService, PERMISSION, startGuarded } from '../support/guard.ts';
+import { connectRaw } from '../../../support/raw-connection.ts';
 import { authenticate, createChild, LOSSES } from '../../../support/keys.ts';
 import { until } from '../../../support/until.ts';
 

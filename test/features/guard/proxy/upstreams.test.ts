@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { formatHost, parseUpstream } from '../../../../src/features/routes/index.ts';
-import { type GuardedService, startGuarded } from '../../../support/guard.ts';
+import { type GuardedService, startGuarded } from '../support/guard.ts';
 import { collectingLog } from '../../../support/log.ts';
 import { tempFolder } from '../../../support/temp.ts';
 import { CERTIFICATE } from '../../../support/tls-proxy.ts';

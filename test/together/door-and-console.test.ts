@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
-import { browse, cookiesOf, OPENS_PAGE, sendKey, SENDS_FORM } from '../../support/door.ts';
-import { ASKING } from '../../support/forward-auth.ts';
-import { createPrincipal } from '../../support/keys.ts';
-import type { TestService } from '../../support/server.ts';
-import { defaultConfig } from '../../../src/config/default-config.ts';
+import { startConsoleService, Visitor, visitorWith } from '../features/console/support/console.ts';
+import { browse, cookiesOf, OPENS_PAGE, sendKey, SENDS_FORM } from '../support/door.ts';
+import { ASKING } from '../features/guard/support/forward-auth.ts';
+import { createPrincipal } from '../support/keys.ts';
+import type { TestService } from '../support/server.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 
 const ADA = { name: 'Ada', roles: ['ADMIN'] } as const;
 

@@ -1,6 +1,6 @@
-import type { Allow, Route, Router } from '../../src/features/routes/router.ts';
-import type { RouteRequest } from '../../src/features/routes/request.ts';
-import type { Random } from './random.ts';
+import type { Allow, Route, Router } from '../../../../src/features/routes/router.ts';
+import type { RouteRequest } from '../../../../src/features/routes/request.ts';
+import type { Random } from '../../../support/random.ts';
 
 const PERMISSION = /^[A-Z_]+:[A-Z_]+$/;
 

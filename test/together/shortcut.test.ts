@@ -12,7 +12,7 @@ import { shortcutOf } from '../../src/http/shortcut.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createApp } from '../../src/service/create-app.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
-import { ALL_PROXIES, type Asked, ASKING, routeTo } from '../support/forward-auth.ts';
+import { ALL_PROXIES, type Asked, ASKING, routeTo } from '../features/guard/support/forward-auth.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Client } from '../../src/features/consent/clients.ts';
-import { startTestService, type TestService } from './server.ts';
+import type { Client } from '../../../../src/features/consent/clients.ts';
+import { startTestService, type TestService } from '../../../support/server.ts';
 
 /** An application that tests register. */
 export const APP: Client = {

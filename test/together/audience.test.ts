@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { defaultConfig } from '../../src/config/default-config.ts';
 import { requestCheck } from '../../src/http/request-check.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { agree, APP, authorizeUrl, CALLBACK, exchange, newPkce, openPage, postJson } from '../support/consent.ts';
+import {
+  agree,
+  APP,
+  authorizeUrl,
+  CALLBACK,
+  exchange,
+  newPkce,
+  openPage,
+  postJson,
+} from '../features/consent/support/consent.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

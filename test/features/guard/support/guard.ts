@@ -1,15 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
-import { type GuardOptions, type RunningGuard, serveGuard } from '../../src/features/guard/guard.ts';
-import { always, type GuardRules, readUpstreams, type Upstreams } from '../../src/features/guard/access.ts';
-import type { ServerOptions } from '../../src/http/server.ts';
-import { Networks } from '../../src/keys/basics/networks.ts';
-import type { Permission } from '../../src/keys/permissions/catalog.ts';
-import { NO_LOG } from '../../src/log.ts';
-import type { SentCredential, Upstream, UpstreamAddress } from '../../src/features/routes/index.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from './keys.ts';
-import { until } from './until.ts';
+import type { AddressInfo } from 'node:net';
+import { type GuardOptions, type RunningGuard, serveGuard } from '../../../../src/features/guard/guard.ts';
+import { always, type GuardRules, readUpstreams, type Upstreams } from '../../../../src/features/guard/access.ts';
+import type { ServerOptions } from '../../../../src/http/server.ts';
+import { Networks } from '../../../../src/keys/basics/networks.ts';
+import type { Permission } from '../../../../src/keys/permissions/catalog.ts';
+import { NO_LOG } from '../../../../src/log.ts';
+import type { SentCredential, Upstream, UpstreamAddress } from '../../../../src/features/routes/index.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../../../support/keys.ts';
 
 type AllOptions = Omit<GuardOptions, 'maxConnections'> &
   Omit<GuardRules, 'upstreams'> &
@@ -106,48 +105,4 @@ export async function startGuarded(
     beside,
     stop,
   };
-}
-
-/** Headers as Node has them, names and values in turn, from lines. */
-export function rawHeaders(...lines: readonly string[]): string[] {
-  return lines.flatMap((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]);
-}
-
-/** A connection of which a test sees every byte. */
-export interface RawConnection {
-  socket: Socket;
-  /** The bytes received so far, as Latin-1. */
-  received: string;
-  isClosed: boolean;
-  /** Sends text as Latin-1. */
-  send(text: string): void;
-  /** Sends the head of a request, each line as it is. */
-  request(...lines: readonly string[]): void;
-  /** Waits until something has arrived. */
-  receives(text: string | RegExp): Promise<string>;
-  closed(): Promise<void>;
-}
-
-/** Opens a connection to a server on this machine. */
-export function connectRaw(url: string): RawConnection {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname).setEncoding('latin1');
-  const raw: RawConnection = {
-    socket,
-    received: '',
-    isClosed: false,
-    send: (text) => void socket.write(text, 'latin1'),
-    request: (...lines) => raw.send([...lines, '', ''].join('\r\n')),
-    async receives(text) {
-      const has = () => (typeof text === 'string' ? raw.received.includes(text) : text.test(raw.received));
-      await until(() => has() || raw.isClosed);
-      if (!has()) throw new Error(`The connection closed after: ${raw.received}`);
-      return raw.received;
-    },
-    closed: () => until(() => raw.isClosed),
-  };
-  socket.on('data', (text: string) => (raw.received += text));
-  socket.on('error', () => {});
-  socket.on('close', () => (raw.isClosed = true));
-  return raw;
 }

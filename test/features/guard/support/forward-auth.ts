@@ -1,12 +1,12 @@
-import { createApp } from '../../src/service/create-app.ts';
-import type { Config } from '../../src/config/config.ts';
-import { defaultConfig } from '../../src/config/default-config.ts';
-import { listen } from '../../src/http/server.ts';
-import { Networks } from '../../src/keys/basics/networks.ts';
-import type { Allow, Route } from '../../src/features/routes/router.ts';
-import { openTestKeys, type TestKeys } from './keys.ts';
-import { collectingLog, type LogLine } from './log.ts';
-import { type RawReply, sendRaw } from './raw-http.ts';
+import { createApp } from '../../../../src/service/create-app.ts';
+import type { Config } from '../../../../src/config/config.ts';
+import { defaultConfig } from '../../../../src/config/default-config.ts';
+import { listen } from '../../../../src/http/server.ts';
+import { Networks } from '../../../../src/keys/basics/networks.ts';
+import type { Allow, Route } from '../../../../src/features/routes/router.ts';
+import { openTestKeys, type TestKeys } from '../../../support/keys.ts';
+import { collectingLog, type LogLine } from '../../../support/log.ts';
+import { type RawReply, sendRaw } from '../../../support/raw-http.ts';
 
 /** The site that proxies ask about. */
 export const SITE = 'grafana.example.org';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import type { Principal } from '../../src/keys/authorization/principal.ts';
-import { tokenAt } from '../../src/features/sessions/cookies.ts';
-import { SeenOrigin } from '../../src/http/seen-origin.ts';
-import { createPrincipal } from './keys.ts';
-import { startTestService, type TestService } from './server.ts';
+import type { Principal } from '../../../../src/keys/authorization/principal.ts';
+import { tokenAt } from '../../../../src/features/sessions/cookies.ts';
+import { SeenOrigin } from '../../../../src/http/seen-origin.ts';
+import { createPrincipal } from '../../../support/keys.ts';
+import { startTestService, type TestService } from '../../../support/server.ts';
 
 /** A page, as a browser without scripts has it. */
 export interface ConsolePage {
