@@ -13,7 +13,7 @@ const change = (path: string, from: (text: string) => string) =>
   writeFileSync(`${root}${path}`, from(readFileSync(`${root}${path}`, 'utf8')));
 
 change('CHANGELOG.md', (text) => withVersion(text, version, new Date().toISOString().slice(0, 10)));
-const paths = ['docs/*.md', 'examples/**/*.{md,json,yml}'];
+const paths = ['docs/**/*.md', 'examples/**/*.{md,json,yml}'];
 for (const path of globSync(paths, { cwd: root, exclude: ['**/node_modules'] }))
   change(path, (text) => text.replaceAll(`svc-api-${previous}.tgz`, `svc-api-${version}.tgz`));
 execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });

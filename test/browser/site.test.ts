@@ -46,7 +46,7 @@ describe('the site of the documentation', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   it('has a page for each document, and its text', () => {
-    const documents = globSync(['docs/*.md', 'examples/**/README.md'], { cwd: ROOT, exclude: ['**/node_modules'] });
+    const documents = globSync(['docs/**/*.md', 'examples/**/README.md'], { cwd: ROOT, exclude: ['**/node_modules'] });
     assert.ok(documents.length > 40);
     for (const document of documents) {
       const path = document.replace('README', 'index');
@@ -82,7 +82,15 @@ describe('the site of the documentation', () => {
     assert.deepEqual(dead, []);
   });
 
-  for (const path of ['/', '/docs/', '/docs/guard.html', '/docs/consent.html', '/examples/caddy/'])
+  for (const path of [
+    '/',
+    '/docs/',
+    '/docs/tutorials/guard.html',
+    '/docs/explanation/how-a-check-works.html',
+    '/docs/guard.html',
+    '/docs/consent.html',
+    '/examples/caddy/',
+  ])
     it(
       `is accessible and fits a narrow screen at ${path}`,
       inBrowser(async (visit) => expectAccessible(await visit.open((await serveSite(visit)) + path))),

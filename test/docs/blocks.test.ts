@@ -9,7 +9,7 @@ const PAGES = [
   ...new Set([
     'README.md',
     'docs/tour.md',
-    ...globSync(['docs/*.md', 'examples/*/README.md'], { cwd: ROOT }).toSorted(),
+    ...globSync(['docs/**/*.md', 'examples/*/README.md'], { cwd: ROOT }).toSorted(),
   ]),
 ];
 /** Things that outlive a block: a server, in the shell that started it. */

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { blockWith, pathWithCli } from '../support/pages.ts';
-import { type Finished, cleanEnv, finished, ROOT } from '../support/process.ts';
-import { TerminalSession } from '../support/pty.ts';
+import { Machine } from '../support/machine.ts';
+import { blockWith } from '../support/pages.ts';
+import { ROOT } from '../support/process.ts';
+import type { TerminalSession } from '../support/pty.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
-import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'README.md';
 /** A service that runs on port 3000 already: it reports its requests, and accepts a WebSocket. */
@@ -21,52 +20,6 @@ interface Got {
   url: string;
   headers: Record<string, string>;
 }
-const SHELLS = { bash: ['--norc', '--noprofile', '-i'], zsh: ['-f', '-i'] };
-
-/**
- * A machine of its own: nobody else has its ports, and what still runs ends with it. Every text of the page runs there
- * as it stands.
- */
-class Machine {
-  readonly folder = tempFolder();
-  readonly #env: NodeJS.ProcessEnv;
-
-  constructor() {
-    const home = join(this.folder, 'home');
-    mkdirSync(home);
-    this.#env = { HOME: home, XDG_CONFIG_HOME: join(home, '.config'), PATH: pathWithCli(this.folder), PS1: 'READY ' };
-    Object.assign(this.#env, { no_proxy: '*', PS2: '', TERM: 'dumb' });
-  }
-
-  /** Writes the `svc-api.yaml` of its user. */
-  configure(text: string): void {
-    const folder = join(this.folder, 'home/.config/svc-api');
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'svc-api.yaml'), text);
-  }
-
-  /** A terminal there. */
-  terminal(shell: keyof typeof SHELLS): TerminalSession {
-    return new TerminalSession('unshare', this.#inside([shell, ...SHELLS[shell]]), this.#env);
-  }
-
-  /** Runs a script there to its end. */
-  run(script: string): Promise<Finished> {
-    const [program, ...args] = ['unshare', ...this.#inside(['bash', '--norc', '-euo', 'pipefail', '-c', script])];
-    return finished(
-      spawn(program, args, { cwd: this.folder, env: cleanEnv(this.#env), stdio: ['ignore', 'pipe', 'pipe'] }),
-    );
-  }
-
-  #inside(command: readonly string[]): string[] {
-    return ['--net', '--pid', '--fork', '--mount-proc', '--kill-child', 'sh', '-c'].concat(
-      `ip link set lo up && cd '${this.folder}' && exec "$@"`,
-      'sh',
-      command,
-    );
-  }
-}
-
 /** Pastes a text into a terminal, and gives back what is then written until the shell is ready again. */
 async function paste(terminal: TerminalSession, text: string, until: string): Promise<string> {
   const from = terminal.screen.length;

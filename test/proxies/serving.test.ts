@@ -123,7 +123,7 @@ for (const { title, program, write } of CONFIGURATIONS) {
 
 describe('each configuration of a proxy that is there to be pasted', () => {
   it('is run by these tests, but for programs that are not to be had', () => {
-    const pages = globSync(['README.md', 'docs/*.md', 'examples/**/*.md'], { cwd: ROOT });
+    const pages = globSync(['README.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT });
     const shown = pages.flatMap((page) =>
       Array.from(readFileSync(join(ROOT, page), 'utf8').matchAll(/^```\w*\n[^]*?^```$/gm), ([block]) => block)
         .filter((block) => /^```(?:nginx|caddy|haproxy|apache)|proxy_pass|reverse_proxy|ProxyPass|httpchk/.test(block))

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Machine } from './machine.ts';
+import { ROOT } from './process.ts';
+import type { TerminalSession } from './pty.ts';
+
+/** A step of a page: a file to write, or commands to paste, with the text that is seen afterwards. */
+type Step = { file: string; text: string } | { commands: string; seen: string | undefined };
+
+export interface WalkOptions {
+  /** Changes commands and files that this machine has no part for, such as a server elsewhere. */
+  adapt?: (text: string) => string;
+  /** Answers that are typed while a command asks: each after the text of the question. */
+  answers?: Readonly<Record<string, string>>;
+}
+
+const BLOCK = /^```(\w+)\n(.*?)^```$/gms;
+/** A sentence that says which file has the block after it. */
+const FILE = /`([\w./-]+\.\w+)`[^`\n]*:\n\n$/;
+/** Programs that run until they are stopped, if they are the last of a block. */
+const SERVER = /^(?:svc-api (?:serve|guard)|node \w+\.m?js|caddy run|nginx)\b(?!.*&$).*\n$/m;
+
+/** The steps of a page. Its other blocks are for reading. */
+export function stepsOf(page: string): Step[] {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  const blocks = [...text.matchAll(BLOCK)];
+  return blocks.flatMap(({ 0: whole, 1: language, 2: content, index }, at): Step[] => {
+    const next = blocks[at + 1];
+    if (language === 'sh') {
+      const follows = next?.[1] === 'text' && !text.slice(index + whole.length, next.index).includes('\n#');
+      return [{ commands: content!, seen: follows ? next[2]! : undefined }];
+    }
+    const [, file] = FILE.exec(text.slice(0, index)) ?? [];
+    return file === undefined ? [] : [{ file, text: content! }];
+  });
+}
+
+/** Does what a page says, in one terminal, and checks that what the page shows is seen. */
+export async function walk(page: string, machine: Machine, { adapt = (text) => text, answers = {} }: WalkOptions = {}) {
+  const terminal = machine.terminal('bash');
+  try {
+    await terminal.answer('READY', "PS1=''; stty -echo; set +m; bind 'set enable-bracketed-paste off'; echo be''gin\r");
+    await terminal.see('begin');
+    for (const [index, step] of stepsOf(page).entries()) {
+      if ('file' in step) {
+        writeFileSync(join(machine.folder, step.file), adapt(step.text), { mode: 0o600 });
+        continue;
+      }
+      const commands = adapt(step.commands);
+      if (commands === '') continue;
+      const goesOn = SERVER.test(commands.replaceAll(/\\\n\s*/g, ''));
+      const printed = goesOn
+        ? await startServer(terminal, commands, machine, `${index}.log`)
+        : await paste(terminal, commands, answers);
+      if (step.seen !== undefined) assertSeen(printed, step.seen, goesOn);
+    }
+  } finally {
+    terminal.close();
+  }
+}
+
+/** @returns what the commands print */
+async function paste(terminal: TerminalSession, commands: string, answers: NonNullable<WalkOptions['answers']>) {
+  const from = terminal.screen.length;
+  const asked = Object.entries(answers).filter(([question]) => commands.includes(question.split(' ')[0]!));
+  terminal.type(`${commands.trimEnd().replaceAll('\n', '\r')}\r`);
+  for (const [, answer] of asked) terminal.type(answer);
+  terminal.type(`echo; echo do''ne\r`);
+  await terminal.see('\ndone\n');
+  return terminal.screen.slice(from).replace(/\ndone\n$/, '');
+}
+
+/** Starts what would keep the terminal, as a second terminal does. @returns what it prints at first, without its log */
+async function startServer(terminal: TerminalSession, commands: string, { folder }: Machine, log: string) {
+  terminal.type(`( ${commands.trimEnd().replaceAll('\n', '\r')}\r) > ${join(folder, log)} 2> ${join(folder, log)}.errors &\r`);
+  terminal.type(`until grep -qi listening ${log}; do sleep 0.1; done; echo star''ted\r`);
+  await terminal.see('started');
+  return readFileSync(join(folder, log), 'utf8');
+}
+
+/** Compares line by line; "…" stands for any text. What a server prints later does not count. */
+function assertSeen(printed: string, seen: string, goesOn: boolean): void {
+  const lines = (text: string) => text.split('\n').flatMap((line) => line.trim().replaceAll(/ +/g, ' ') || []);
+  const pattern = lines(seen)
+    .map((line) => line.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll('…', '.*'))
+    .join('\n');
+  const found = lines(printed).join('\n');
+  assert.ok(new RegExp(`^${pattern}${goesOn ? '' : '$'}`, 's').test(found), `Seen:\n${printed}\nExpected:\n${seen}`);
+}
