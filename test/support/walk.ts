@@ -73,7 +73,9 @@ async function paste(terminal: TerminalSession, commands: string, answers: NonNu
 
 /** Starts what would keep the terminal, as a second terminal does. @returns what it prints at first, without its log */
 async function startServer(terminal: TerminalSession, commands: string, { folder }: Machine, log: string) {
-  terminal.type(`( ${commands.trimEnd().replaceAll('\n', '\r')}\r) > ${join(folder, log)} 2> ${join(folder, log)}.errors &\r`);
+  terminal.type(
+    `( ${commands.trimEnd().replaceAll('\n', '\r')}\r) > ${join(folder, log)} 2> ${join(folder, log)}.errors &\r`,
+  );
   terminal.type(`until grep -qi listening ${log}; do sleep 0.1; done; echo star''ted\r`);
   await terminal.see('started');
   return readFileSync(join(folder, log), 'utf8');
