@@ -84,11 +84,11 @@ describeOnEach('completion of names', (dialect) => {
     assert.equal((await cli.run(['backup', backup])).code, 0);
     await cli.run(['apikey', 'delete', 'CI test']);
     const own = { SVC_API_DATABASE: cli.database };
-    assert.deepEqual(await words('bash', `svc-api restore ${backup} --bring-back CI\\ t`, own), ['CI\\ test']);
-    assert.deepEqual(await words('fish', `svc-api restore ${backup} --bring-back=CI\\ t`, own), [
-      '--bring-back=CI test',
+    assert.deepEqual(await words('bash', `svc-api restore ${backup} --restore-revoked CI\\ t`, own), ['CI\\ test']);
+    assert.deepEqual(await words('fish', `svc-api restore ${backup} --restore-revoked=CI\\ t`, own), [
+      '--restore-revoked=CI test',
     ]);
-    const twice = `svc-api restore --database ${tempStore()} ${backup} --bring-back 'CI test' --bring-back `;
+    const twice = `svc-api restore --database ${tempStore()} ${backup} --restore-revoked 'CI test' --restore-revoked `;
     assert.deepEqual(await words('zsh', twice, own), ['CI deploy', 'CI test']);
     assert.deepEqual(readdirSync(folder), ['keys.sqlite']);
   });

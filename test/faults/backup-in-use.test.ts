@@ -57,7 +57,15 @@ describeOnEach('a store under a running server', (dialect) => {
     const since = (created.body.data as { createApiKey: { key: string } }).createApiKey.key;
     await withKeys({ database: store }, (keys) => keys.delete([doomed.id], OPERATOR));
     assert.deepEqual([await statusOf(since), await statusOf(doomed.secret), await statusOf(admin)], [200, 401, 200]);
-    const { code, stderr } = await runCli(['restore', path, '--yes', '--bring-back', 'Doomed', '--database', store]);
+    const { code, stderr } = await runCli([
+      'restore',
+      path,
+      '--yes',
+      '--restore-revoked',
+      'Doomed',
+      '--database',
+      store,
+    ]);
     assert.equal(code, 0, stderr);
     assert.deepEqual([await statusOf(since), await statusOf(doomed.secret), await statusOf(admin)], [401, 200, 200]);
   });
@@ -70,7 +78,7 @@ describeOnEach('a store under a running server', (dialect) => {
     const created = await query(server.url, admin, CREATE, { name: 'Created again' });
     const since = (created.body.data as { createApiKey: { key: string } }).createApiKey.key;
     assert.equal(await statusOf(since), 200);
-    const args = ['restore', path, '--yes', '--without-comparison', '--database', store];
+    const args = ['restore', path, '--yes', '--force', '--database', store];
     const { code, stderr } = await runCli(args);
     assert.equal(code, 0, stderr);
     assert.deepEqual([await statusOf(since), await statusOf(admin)], [401, 200]);
@@ -86,7 +94,7 @@ describeOnEach('a store under a running server', (dialect) => {
     const path = join(folder, 'sqlite-4.sqlite');
     assert.equal((await runCli(['backup', path, '--database', store])).code, 0);
     writeFileSync(store, 'x'.repeat(100_000));
-    const args = ['restore', path, '--yes', '--without-comparison', '--database', store];
+    const args = ['restore', path, '--yes', '--force', '--database', store];
     const { code, stderr } = await runCli(args);
     assert.equal(code, 0, stderr);
     assert.equal(await statusOf(admin), 200);

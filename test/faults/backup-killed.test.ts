@@ -105,7 +105,7 @@ describe('restore that is killed', () => {
           await keys.delete([(await keys.findByName(name, OPERATOR))!.id], OPERATOR);
         for (const name of ['New 1', 'New 2']) await keys.create({ name, roles: ['GUEST'] }, OPERATOR);
       });
-      const args = ['restore', backup, '--yes', '--bring-back', 'Imported 1', '--database', store];
+      const args = ['restore', backup, '--yes', '--restore-revoked', 'Imported 1', '--database', store];
       await runAndKill(args, dirname(store), () => has(dirname(store), infix), wait);
       const { code, stdout } = await runCli(['apikey', 'log', '--verify', '--database', store]);
       assert.equal(code, 0, stdout);
@@ -149,7 +149,7 @@ describe('restore that is killed', () => {
       await runCli(['backup', backup, '--database', store]);
       rmSync(store);
       const folder = dirname(store);
-      const args = ['restore', backup, '--yes', '--without-comparison', '--database', store];
+      const args = ['restore', backup, '--yes', '--force', '--database', store];
       await runAndKill(args, folder, () => has(folder, `${basename(store)}.restore-`), wait);
       if (existsSync(store)) {
         const { code, stdout } = await runCli(['apikey', 'log', '--verify', '--database', store]);

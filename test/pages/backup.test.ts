@@ -41,11 +41,9 @@ describe('docs/backup.md', () => {
   });
 
   it('puts it in the place of a store that is lost', async () => {
-    const { code, stderr } = await run(
-      `${make}rm "$SVC_API_DATABASE"\n${blockWith('--without-comparison', PAGE).trim()} --yes`,
-    );
+    const { code, stderr } = await run(`${make}rm "$SVC_API_DATABASE"\n${blockWith('--force', PAGE).trim()} --yes`);
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /The present store is not looked at/);
+    assert.match(stderr, /skips the comparison with the present store/);
     assert.deepEqual(await namesIn(cli.database), ['Before']);
   });
 

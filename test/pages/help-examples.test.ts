@@ -136,7 +136,7 @@ const ASKING = new Set([
   'svc-api apikey delete',
   'svc-api requests approve WDJB-MJHT',
   'svc-api requests deny WDJB-MJHT',
-  'svc-api restore keys-2026-01-31.sqlite --bring-back "CI deploy"',
+  'svc-api restore keys-2026-01-31.sqlite --restore-revoked "CI deploy"',
 ]);
 /** They run until they are told to end. */
 const isEndless = (example: string) => /^svc-api (serve|guard|edge)|--follow/.test(example);

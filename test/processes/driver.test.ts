@@ -149,7 +149,7 @@ for (const [why, change, reason] of CASES) {
 
       await ran('backup', path('backup.sqlite'));
       await ran('apikey', 'delete', '--name', 'B', '--yes');
-      await ran('restore', path('backup.sqlite'), '--yes', '--bring-back', 'B');
+      await ran('restore', path('backup.sqlite'), '--yes', '--restore-revoked', 'B');
       assert.deepEqual(await names(), ['A', 'B', 'C']);
       assert.match(await ran('doctor', '--json'), /"check": "STORE",\s+"status": "ok"/);
 
@@ -158,7 +158,7 @@ for (const [why, change, reason] of CASES) {
         'guard',
         server.url,
         '--any-key',
-        '--pass-credential',
+        '--forward-credential',
         '--database',
         database,
       ]);

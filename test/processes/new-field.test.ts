@@ -391,7 +391,7 @@ describe('fields that are added to the tables', () => {
       run(['backup', backup]);
       run(['apikey', 'update', '--name', 'Old', '--team', 'Sales']);
       run(['apikey', 'rotate', '--name', 'Old']);
-      older(['restore', backup, '--yes', '--bring-back', 'Old']);
+      older(['restore', backup, '--yes', '--restore-revoked', 'Old']);
       assert.deepEqual([shown('Old')['team'], found('--team', 'sales')], ['Search', []]);
       run(['apikey', 'update', '--name', 'CI', '--team', '', '--cost-centre', '7']);
       older(['apikey', 'create', '--name', 'Old', '--roles', 'GUEST', '--overwrite']);
@@ -443,7 +443,7 @@ describe('fields that are added to the tables', () => {
         update('--max-body', '');
         assert.deepEqual(restore(), [[], 50]);
         update('--max-body', '40');
-        assert.deepEqual(restore('--bring-back', 'CI'), [[], 50]);
+        assert.deepEqual(restore('--restore-revoked', 'CI'), [[], 50]);
         run(['apikey', 'log', '--verify']);
       });
 

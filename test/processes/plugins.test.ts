@@ -377,7 +377,7 @@ describe('a plugin with fields of keys', () => {
       await cli(['backup', join(data.path, 'backup')]);
       assert.deepEqual(await lasts(join(data.path, 'backup')), ['Red']);
       database = join(tempFolder(), 'restored.sqlite');
-      await cli(['restore', join(data.path, 'backup'), '--without-comparison', '--yes']);
+      await cli(['restore', join(data.path, 'backup'), '--force', '--yes']);
       assert.match(await cli(['doctor']), /Nothing is wrong|0 failures/);
       data.install('other', STORE());
       await cli('apikey update --name CI --team Green'.split(' '));

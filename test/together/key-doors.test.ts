@@ -150,7 +150,7 @@ describe('a key with all fields', () => {
       const path = join(tempFolder(), 'backup.sqlite');
       await run('backup', path);
       await run('apikey', 'delete', 'Whole', '--yes');
-      await run('restore', path, '--yes', '--bring-back', 'Whole');
+      await run('restore', path, '--yes', '--restore-revoked', 'Whole');
     },
     'a restore of a key that was changed': async () => {
       await makers['create']!();
@@ -161,7 +161,7 @@ describe('a key with all fields', () => {
       const path = join(tempFolder(), 'backup.sqlite');
       await run('backup', path);
       cli = testCli();
-      await run('restore', path, '--yes', '--without-comparison');
+      await run('restore', path, '--yes', '--force');
     },
     'an export and an import': async () => {
       await makers['create']!();

@@ -86,11 +86,11 @@ describeOnEach('of changes at every door a webhook is told:', () => {
         'key.created CREATE Waiting',
         'key.deleted DELETE Deleted',
       ]);
-      await succeed(cli, 'restore', backup, '--yes', '--bring-back', 'Deleted');
+      await succeed(cli, 'restore', backup, '--yes', '--restore-revoked', 'Deleted');
       assert.deepEqual(await look(cli.database), ['key.created RESTORE Deleted', 'key.deleted DELETE Newer']);
     });
 
-    it('restore --without-comparison: what waited in the backup, again under the same id', async () => {
+    it('restore --force: what waited in the backup, again under the same id', async () => {
       const cli = testCli();
       await cli.given('Here');
       await look(cli.database);
@@ -99,7 +99,7 @@ describeOnEach('of changes at every door a webhook is told:', () => {
       await succeed(cli, 'backup', backup);
       assert.deepEqual(await look(cli.database), ['key.created CREATE Waiting']);
       const other = testCli();
-      await succeed(other, 'restore', backup, '--yes', '--without-comparison');
+      await succeed(other, 'restore', backup, '--yes', '--force');
       assert.deepEqual(await look(other.database), ['key.created CREATE Waiting']);
       assert.equal(new Set(receiver.received.map(({ id }) => id)).size, 1);
     });

@@ -39,7 +39,7 @@ describeOnEach('restore', () => {
     });
     await cli.run(['backup', backup]);
     await act((keys) => keys.delete([id], OPERATOR));
-    const { code, stderr } = await cli.run(['restore', backup, '--bring-back', 'Same', '--yes']);
+    const { code, stderr } = await cli.run(['restore', backup, '--restore-revoked', 'Same', '--yes']);
     assert.equal(code, 0, stderr);
     await act(async (keys) => {
       assert.ok(await keys.findByName('Same', OPERATOR));

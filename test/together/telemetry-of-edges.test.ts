@@ -62,7 +62,7 @@ describe('metrics of edges', () => {
       resource: undefined,
       anyMethod: false,
       upstream: undefined,
-      passCredential: false,
+      forwardCredential: false,
       timeoutMs: 1000,
     };
     const opening = { config: defaultConfig(), catalog: createCatalog({}), maxVerifiedKeys: undefined };

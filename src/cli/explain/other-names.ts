@@ -28,6 +28,10 @@ const FLAGS: readonly OtherName[] = [
   ['created-by', 'where-parent'],
   ['owned-by', 'where-owner'],
   ['tagged', 'where-tag'],
+  ['pass-credential', 'forward-credential'],
+  ['without-comparison', 'force'],
+  ['bring-back', 'restore-revoked'],
+  ['bring-back-all', 'restore-revoked-all'],
 ];
 
 /**

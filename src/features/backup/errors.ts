@@ -34,7 +34,7 @@ export const errors = defineErrors({
       'the backup is of another store: their audit logs begin differently',
     ],
     remedy:
-      'Check the path first. `--without-comparison` restores the backup as it is: every key that was deleted or ' +
+      'Check the path first. `--force` restores the backup as it is: every key that was deleted or ' +
       'disabled since then works again. See [Restoring](backup.md#without-a-comparison).',
   },
   RESTORE_OUTDATED: {

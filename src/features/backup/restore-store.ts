@@ -322,7 +322,7 @@ function notComparable(reason: string, cause?: unknown): KeysError {
   return new KeysError(
     'RESTORE_BLIND',
     `${reason} So nobody can tell which keys were deleted, disabled or rotated since the backup, or created. ` +
-      'If it is the right store, pass --without-comparison: all keys of the backup then work as they did back then.',
+      'If it is the right store, pass --force: all keys of the backup then work as they did back then.',
     { cause },
   );
 }

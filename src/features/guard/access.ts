@@ -414,16 +414,16 @@ interface Target {
 }
 
 /**
- * @param passCredential whether upstreams get the key, too
+ * @param forwardCredential whether upstreams get the key, too
  * @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of the files of their credentials, and of the
  *   secret for a provider
  */
 export function applyRules(
   { keys, requirements, credentials, trust, upstreams, loadDoor, people: settings, publicUrl, hosts = [] }: GuardRules,
   parts: CheckParts,
-  { passCredential, log }: { passCredential: boolean; log: Log },
+  { forwardCredential, log }: { forwardCredential: boolean; log: Log },
 ): AppliedRules {
-  const isCredential: IsCredential = passCredential ? () => false : credentialHeaders(credentials);
+  const isCredential: IsCredential = forwardCredential ? () => false : credentialHeaders(credentials);
   const inHeaders = new Set(credentials.flatMap((place) => (typeof place === 'string' ? [] : place.header)));
   const byPeople = settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : [];
   const targetOf = (upstream: Upstream): Target => ({
@@ -482,7 +482,7 @@ export function applyRules(
     catalog: keys.catalog,
     isCredential,
     isOwnCredential: ownCredentials(isCredential),
-    isPassedCredential: (canonical) => passCredential && inHeaders.has(canonical),
+    isPassedCredential: (canonical) => forwardCredential && inHeaders.has(canonical),
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
     answerClient: (request) => discovery.answer(atDoor(request, clients)),

@@ -127,7 +127,7 @@ export class OpenExchanges {
 /** Options of a guard. */
 export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   /** Passes the key on to upstreams. */
-  readonly passCredential: boolean;
+  readonly forwardCredential: boolean;
   /** The path at which the guard says whether it can let requests pass; undefined for none. */
   readonly healthPath?: string | undefined;
   /** The keys that began MCP sessions and tasks, for all processes of the guard. Default: those of this process. */
@@ -261,10 +261,10 @@ class Guard implements RequestHandler, ConnectionHandler {
   }
 
   #apply(rules: GuardRules): { parts: CheckParts; applied: AppliedRules } {
-    const { log, passCredential } = this.#options;
+    const { log, forwardCredential } = this.#options;
     const { failedCredentials } = rules;
     const parts = partsOf({ log, ...(failedCredentials !== undefined && { failedCredentials }) }, this.#parts);
-    return { parts, applied: applyRules(rules, parts, { passCredential, log }) };
+    return { parts, applied: applyRules(rules, parts, { forwardCredential, log }) };
   }
 
   #handle(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {

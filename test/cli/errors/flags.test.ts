@@ -45,6 +45,8 @@ const ROWS: readonly Row[] = [
   ['apikey create', ['X', '--limit', '100/m'], 'Unknown flag: --limit. Did you mean --rate?'],
   ['apikey update', ['--owned-by', 'Ada'], 'Unknown flag: --owned-by. Did you mean --where-owner?'],
   ['apikey list', ['--created-by', 'Ada'], 'Unknown flag: --created-by. Did you mean --parent?'],
+  ['restore', ['x', '--bring-back', 'CI'], 'Unknown flag: --bring-back. Did you mean --restore-revoked?'],
+  ['restore', ['x', '--without-comparison'], 'Unknown flag: --without-comparison. Did you mean --force?'],
   ['apikey list', ['--hepl'], 'Unknown flag: --hepl. Did you mean --help?'],
   ['apikey show', ['--name'], 'Flag --name expects a value. Pass --name <name>.'],
   ['apikey list', ['--limit=1', '--limit=2'], 'Flag --limit can only be specified once. Leave the others out.'],

@@ -142,7 +142,7 @@ describeOnEach('backup', (dialect) => {
     const other = testCli();
     const args = ['restore', path, '--yes', '--json', '--database', other.database];
     assert.deepEqual(await codeOf(...args.slice(0, -1), other.database), [1, 'RESTORE_BLIND']);
-    const { code, stdout } = await other.run([...args, '--without-comparison']);
+    const { code, stdout } = await other.run([...args, '--force']);
     assert.equal(code, 0, stdout);
     assert.equal(await isAccepted(other.database, key), true);
     assert.equal((await other.run(['apikey', 'log', '--verify'])).code, 0);
@@ -150,7 +150,7 @@ describeOnEach('backup', (dialect) => {
     assert.deepEqual(open, [], 'what was under way has ended');
     if (dialect === 'sqlite') return;
     for (const more of [['--dry-run'], []]) {
-      const again = await other.run([...args, '--without-comparison', ...more]);
+      const again = await other.run([...args, '--force', ...more]);
       const { code: refused, error } = JSON.parse(again.stdout) as { code: string; error: string };
       assert.deepEqual([refused, error.endsWith(' is not empty. Restore into a new one.')], ['STORE_NOT_EMPTY', true]);
     }
@@ -315,7 +315,7 @@ describe('restore refuses a file', () => {
     it(`${title}, with a comparison and without`, async () => {
       make();
       await refused('bad', code);
-      await refused('bad', code, '--without-comparison');
+      await refused('bad', code, '--force');
     });
   }
 
@@ -325,7 +325,7 @@ describe('restore refuses a file', () => {
       damageSchema(join(folder, 'bad'), damage);
       await refused('bad', 'BACKUP_INVALID', '--dry-run');
       await refused('bad', 'BACKUP_INVALID');
-      await refused('bad', 'BACKUP_INVALID', '--without-comparison');
+      await refused('bad', 'BACKUP_INVALID', '--force');
     });
 
   /** Changes the schema of a copy of the good one. */
@@ -350,7 +350,7 @@ describe('restore refuses a file', () => {
       [replaced('roles text not null', `roles text as (''["ADMIN"]'') virtual`)],
     ]) {
       changed(...statements);
-      for (const more of [['--dry-run'], [], ['--without-comparison']]) await refused('bad', 'BACKUP_INVALID', ...more);
+      for (const more of [['--dry-run'], [], ['--force']]) await refused('bad', 'BACKUP_INVALID', ...more);
     }
   });
 
@@ -384,7 +384,7 @@ describe('restore refuses a file', () => {
     const schema = () =>
       readDirectly(cli.database, 'select type, name, sql from sqlite_schema where sql is not null order by name');
     const made = await schema();
-    for (const more of [['--dry-run'], [], ['--without-comparison']]) {
+    for (const more of [['--dry-run'], [], ['--force']]) {
       const { code, stdout } = await cli.run(['restore', join(folder, 'bad'), '--yes', '--json', ...more]);
       assert.equal(code, 0, stdout);
       const { schemaDifferences } = JSON.parse(stdout) as { schemaDifferences: SchemaDifference[] };
@@ -406,7 +406,7 @@ describe('restore refuses a file', () => {
     const before = await contentOf(cli.database);
     for (const place of [cli.database, join(link, basename(cli.database))])
       for (const suffix of ['', '-reserve'])
-        for (const more of [[], ['--without-comparison'], ['--dry-run']]) {
+        for (const more of [[], ['--force'], ['--dry-run']]) {
           const { code, stdout } = await cli.run(['restore', place + suffix, '--yes', '--json', ...more]);
           const { code: error, error: text } = JSON.parse(stdout) as { code: string; error: string };
           assert.deepEqual([code, error], [2, 'USAGE'], stdout);
@@ -466,8 +466,8 @@ describe('restore without a comparison', () => {
       const refused = await cli.run(['restore', backup, '--yes', '--json']);
       const { code, error } = JSON.parse(refused.stdout) as { code: string; error: string };
       assert.deepEqual([refused.code, code], [1, 'RESTORE_BLIND'], `${state}: ${error}`);
-      assert.match(error, /--without-comparison/);
-      const done = await cli.run(['restore', backup, '--yes', '--json', '--without-comparison']);
+      assert.match(error, /--force/);
+      const done = await cli.run(['restore', backup, '--yes', '--json', '--force']);
       assert.equal(done.code, 0, `${state}: ${done.stdout}`);
       const { compared, previous } = JSON.parse(done.stdout) as { compared: boolean; previous: string | null };
       assert.deepEqual([compared, previous !== null], [false, state !== 'lost'], state);
@@ -499,7 +499,7 @@ describe('restore without a comparison', () => {
       chmodSync(cli.database + suffix, 0o600);
     }
     reader.close();
-    const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json', '--without-comparison']);
+    const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json', '--force']);
     assert.equal(code, 0, stdout);
     assert.deepEqual(await namesIn(cli.database), ['A']);
     const { previous } = JSON.parse(stdout) as { previous: string };
@@ -515,7 +515,7 @@ describe('restore without a comparison', () => {
     const link = join(folder, 'link.sqlite');
     symlinkSync(cli.database, link);
     await cli.given('B');
-    const args = ['restore', backup, '--yes', '--json', '--without-comparison', '--database', link];
+    const args = ['restore', backup, '--yes', '--json', '--force', '--database', link];
     const { code, stdout } = await cli.run(args);
     assert.equal(code, 0, stdout);
     assert.ok(lstatSync(link).isSymbolicLink());
@@ -535,7 +535,7 @@ describe('restore without a comparison', () => {
     const db = new Database(other);
     db.exec('create table things (id)');
     db.close();
-    const args = ['restore', backup, '--yes', '--json', '--without-comparison', '--database', other];
+    const args = ['restore', backup, '--yes', '--json', '--force', '--database', other];
     const { stdout } = await cli.run(args);
     assert.equal((JSON.parse(stdout) as { code: string }).code, 'STORE_FOREIGN');
   });

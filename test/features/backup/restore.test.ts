@@ -109,7 +109,14 @@ describeOnEach('restore', () => {
   });
 
   it('brings back the keys that are named, with their secrets', async () => {
-    const result = await restore('--bring-back', 'Deleted', '--bring-back', 'Rotated', '--bring-back', 'Disabled');
+    const result = await restore(
+      '--restore-revoked',
+      'Deleted',
+      '--restore-revoked',
+      'Rotated',
+      '--restore-revoked',
+      'Disabled',
+    );
     assert.deepEqual(
       [names(result.broughtBack), names(result.kept)],
       [['Deleted', 'Disabled', 'Rotated'], ['Narrowed']],
@@ -121,14 +128,14 @@ describeOnEach('restore', () => {
   });
 
   it('brings back all of them, as the backup has them', async () => {
-    await restore('--bring-back-all');
+    await restore('--restore-revoked-all');
     assert.deepEqual(await namesIn(cli.database), ['Deleted', 'Disabled', 'Narrowed', 'Rotated', 'Same', 'Widened']);
     assert.deepEqual((await keyNamed(cli.database, 'Narrowed'))?.roles, ['VIEWER']);
     await verifies();
   });
 
   it('keeps the audit log, which says what was restored and what became of each key', async () => {
-    await restore('--bring-back', 'Deleted');
+    await restore('--restore-revoked', 'Deleted');
     const { stdout } = await cli.run(['apikey', 'log', '--json', '--action', 'restore']);
     const { entries } = JSON.parse(stdout) as {
       entries: { apiKey: { name: string } | null; after: Record<string, unknown> }[];
@@ -151,7 +158,7 @@ describeOnEach('restore', () => {
     assert.ok(previous);
     assert.equal(statSync(previous).mode & 0o777, 0o600);
     assert.ok((await namesIn(previous)).includes('Created'));
-    const back = await cli.run(['restore', previous, '--yes', '--bring-back-all']);
+    const back = await cli.run(['restore', previous, '--yes', '--restore-revoked-all']);
     assert.equal(back.code, 0, back.stderr);
     assert.equal(await isAccepted(cli.database, key('Created').key), true);
     await verifies();
@@ -164,7 +171,7 @@ describeOnEach('restore', () => {
       backup,
       `insert into application_keys (${columns}) values ('${id}', 'app', 'family', 'digest')`,
     );
-    await restore('--bring-back', 'Deleted');
+    await restore('--restore-revoked', 'Deleted');
     assert.deepEqual(await readDirectly(cli.database, `select ${columns} from application_keys`), [
       { key_id: id, client_id: 'app', refresh_family: 'family', refresh_digest: 'digest' },
     ]);
@@ -180,7 +187,7 @@ describeOnEach('restore', () => {
       [above, 'Root'],
     ])
       await changeDirectly(backup, `insert into key_effect_actors values ('e', '${actor}', '${name}')`);
-    await restore('--bring-back', 'Deleted');
+    await restore('--restore-revoked', 'Deleted');
     const { stdout } = await cli.run(['apikey', 'contain', 'Root', '--dry-run', '--json']);
     const { issued } = JSON.parse(stdout) as { issued: object[] };
     assert.deepEqual(issued, [{ key: 'Deleted', what: 'ENABLING', at: '1970-01-01T00:00:00.005Z' }]);
@@ -191,8 +198,8 @@ describeOnEach('restore', () => {
     const runs = [
       { args: ['--dry-run', '--json'], code: 0, error: undefined },
       { args: ['--json'], code: 2, error: 'USAGE' },
-      { args: ['--yes', '--json', '--bring-back', 'Nobody'], code: 1, error: 'NOT_FOUND' },
-      { args: ['--yes', '--json', '--bring-back', 'Deleted', '--bring-back-all'], code: 2, error: 'USAGE' },
+      { args: ['--yes', '--json', '--restore-revoked', 'Nobody'], code: 1, error: 'NOT_FOUND' },
+      { args: ['--yes', '--json', '--restore-revoked', 'Deleted', '--restore-revoked-all'], code: 2, error: 'USAGE' },
     ];
     for (const { args, code, error } of runs) {
       const result = await cli.run(['restore', backup, ...args]);
@@ -225,9 +232,9 @@ describeOnEach('restore', () => {
     await cli.run(['backup', backup, '--overwrite']);
     await act((keys) => keys.finishRotation(id, OPERATOR));
     assert.equal(await isAccepted(cli.database, first), false);
-    const { previous } = await restore('--bring-back', 'Same');
+    const { previous } = await restore('--restore-revoked', 'Same');
     assert.equal(await isAccepted(cli.database, first), true);
-    const back = await cli.run(['restore', previous!, '--yes', '--bring-back-all']);
+    const back = await cli.run(['restore', previous!, '--yes', '--restore-revoked-all']);
     assert.equal(back.code, 0, back.stderr);
     assert.equal(await isAccepted(cli.database, first), false);
     await verifies();
@@ -247,7 +254,7 @@ describeOnEach('restore', () => {
       await keys.delete([parent.id], OPERATOR);
       await keys.update(child, { roles: ['GUEST'] }, OPERATOR);
     });
-    const { broughtBack, deleted } = await restore('--bring-back', 'Child');
+    const { broughtBack, deleted } = await restore('--restore-revoked', 'Child');
     assert.deepEqual([names(broughtBack), names(deleted)], [['Child'], ['Parent']]);
     const { roles, createdBy } = (await keyNamed(cli.database, 'Child'))!;
     assert.deepEqual([roles, createdBy], [['VIEWER'], null]);
@@ -262,7 +269,7 @@ describeOnEach('restore', () => {
     const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json']);
     const { code: error, error: text } = JSON.parse(stdout) as { code: string; error: string };
     assert.deepEqual([code, error], [1, 'RESTORE_BLIND']);
-    assert.match(text, /is not one of the key store .* pass --without-comparison/);
+    assert.match(text, /is not one of the key store .* pass --force/);
     assert.equal(await contentOf(cli.database), before);
   });
 
@@ -318,23 +325,28 @@ describeOnEach('restore', () => {
   });
 
   it('brings back keys that are named by their ids, whatever they are called', async () => {
-    const { broughtBack } = await restore('--bring-back', key('Deleted').id, '--bring-back', key('Disabled').id);
+    const { broughtBack } = await restore(
+      '--restore-revoked',
+      key('Deleted').id,
+      '--restore-revoked',
+      key('Disabled').id,
+    );
     assert.deepEqual(names(broughtBack), ['Deleted', 'Disabled']);
     assert.equal(await isAccepted(cli.database, key('Deleted').key), true);
     const id = '00000000-0000-4000-8000-000000000000';
-    const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json', '--bring-back', id]);
+    const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json', '--restore-revoked', id]);
     assert.deepEqual([code, (JSON.parse(stdout) as { code: string }).code], [1, 'NOT_FOUND']);
     await verifies();
   });
 
   it('says before that a key which is to come back was changed in the backup', async () => {
-    assert.deepEqual((await restore('--dry-run', '--bring-back-all')).altered, []);
+    assert.deepEqual((await restore('--dry-run', '--restore-revoked-all')).altered, []);
     // By SQL, through the database: the triggers remove the checksum, which would show a disk error.
     await changeDirectly(backup, `update api_keys set roles = '["ADMIN"]' where name in ('Deleted', 'Disabled')`);
     assert.deepEqual((await restore('--dry-run')).altered, [], 'what does not come back gets nothing');
-    const { altered, logDiffersFrom } = await restore('--dry-run', '--bring-back', 'Deleted');
+    const { altered, logDiffersFrom } = await restore('--dry-run', '--restore-revoked', 'Deleted');
     assert.deepEqual([names(altered), altered[0]!.reason, logDiffersFrom], [['Deleted'], 'differs in roles', null]);
-    const { stderr } = await cli.run(['restore', backup, '--bring-back', 'Deleted']);
+    const { stderr } = await cli.run(['restore', backup, '--restore-revoked', 'Deleted']);
     assert.match(stderr, /1 key that would get more is not as the audit log of the backup says:\n {2}Deleted \(svc_/);
   });
 
@@ -357,9 +369,9 @@ describeOnEach('restore', () => {
         `update audit_head set hash = '${previous}'`,
       );
     }
-    const { altered, logDiffersFrom } = await restore('--dry-run', '--bring-back', 'Deleted');
+    const { altered, logDiffersFrom } = await restore('--dry-run', '--restore-revoked', 'Deleted');
     assert.deepEqual([altered, logDiffersFrom], [[], 2]);
-    const { stderr } = await cli.run(['restore', backup, '--bring-back', 'Deleted']);
+    const { stderr } = await cli.run(['restore', backup, '--restore-revoked', 'Deleted']);
     assert.match(stderr, /Its audit log is not that of the store from entry 2 on/);
   });
 
@@ -381,9 +393,9 @@ describeOnEach('restore', () => {
     });
     await cli.run(['backup', backup, '--overwrite']);
     await act((keys) => keys.delete([parent.id], OPERATOR));
-    const alone = await cli.run(['restore', backup, '--yes', '--json', '--bring-back', 'Child']);
+    const alone = await cli.run(['restore', backup, '--yes', '--json', '--restore-revoked', 'Child']);
     assert.deepEqual([alone.code, (JSON.parse(alone.stdout) as { code: string }).code], [2, 'INPUT_INVALID']);
-    const { broughtBack } = await restore('--bring-back', 'Child', '--bring-back', 'Parent');
+    const { broughtBack } = await restore('--restore-revoked', 'Child', '--restore-revoked', 'Parent');
     assert.deepEqual(names(broughtBack), ['Child', 'Parent']);
     assert.equal((await keyNamed(cli.database, 'Child'))?.createdBy, parent.id);
     await verifies();

@@ -70,7 +70,7 @@ describe('a backup of a version that was never released', () => {
     const backup = join(tempFolder(), 'backup.sqlite');
     assert.equal((await cli.run(['backup', backup])).code, 0);
     await setSchema(backup, 27);
-    for (const more of [[], ['--without-comparison']]) {
+    for (const more of [[], ['--force']]) {
       const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json', ...more]);
       const { code: name, error: message } = JSON.parse(stdout) as Record<string, string>;
       assert.deepEqual([code, name], [1, 'STORE_OLDER']);

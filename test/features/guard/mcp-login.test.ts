@@ -108,7 +108,7 @@ describe('an agent of the official SDK that logs in', () => {
     service = await startTestService({ consent: 'both', app: { clients, config } });
     const address = { protocol: 'http:', host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } as const;
     guard = await serveGuard(
-      { passCredential: false, timeoutMs: 60_000, log },
+      { forwardCredential: false, timeoutMs: 60_000, log },
       {
         keys: service.keys,
         requirements: byRoutes(createRouter([part('READ', 'read'), part('DELETE', 'delete'), OTHER])),

@@ -98,7 +98,7 @@ describeOnEach('an edge', (dialect) => {
       ['apikey', 'import', lines],
       ['apikey', 'contain', 'Admin', '--yes'],
       ['restore', backup, '--yes'],
-      ...(dialect === 'sqlite' ? [['restore', backup, '--without-comparison', '--yes']] : []),
+      ...(dialect === 'sqlite' ? [['restore', backup, '--force', '--yes']] : []),
     ];
     for (const change of changes) {
       const { until: end } = await follow(server);

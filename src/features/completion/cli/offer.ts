@@ -71,7 +71,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   actor: 'names',
   owner: 'names',
   parent: 'names',
-  'bring-back': 'names',
+  'restore-revoked': 'names',
   roles: 'roles',
   permissions: 'permissions',
   permission: 'permissions',

@@ -44,7 +44,7 @@ const CREATE =
   'The first "svc-api apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
 const REBUILD =
   'Find out who could write to the store. To have its rows in one that is made anew: "svc-api apikey backup", and ' +
-  '"svc-api apikey restore" with --without-comparison.';
+  '"svc-api apikey restore" with --force.';
 
 /** Checks an SQLite store without changing anything. */
 export async function inspectSqlite(path: string, options: InspectOptions): Promise<Finding[]> {

@@ -33,7 +33,7 @@ export const guardFlags = {
     helpValue: 'any',
   }),
   'any-key': Flags.boolean({ description: 'Accept any valid key.' }),
-  'pass-credential': Flags.boolean({ description: 'Pass the key on to the service.' }),
+  'forward-credential': Flags.boolean({ description: 'Forward the key to the service.' }),
   'rewrite-host': Flags.boolean({
     description: "Send the service its own address as the Host instead of the client's.",
   }),
@@ -74,7 +74,7 @@ export async function readGuard(address: string | undefined, flags: GuardFlags):
     resource,
     anyMethod: methods === 'any',
     upstream: await readUpstream(address, flags),
-    passCredential: flags['pass-credential'],
+    forwardCredential: flags['forward-credential'],
     timeoutMs: (readNumber(flags.timeout, '--timeout', 3600) ?? TIMEOUT_S) * 1000,
     healthPath: readHealthPath(flags['health-path']),
     flag: (Object.keys(guardFlags) as (keyof GuardFlags)[]).find((name) => (flags[name] ?? false) !== false),

@@ -180,7 +180,7 @@ describe('the headers of a request that is passed on', () => {
       const url = await service.beside({ credentials });
       const headers = (await send(['GET / HTTP/1.1', 'Host: a', ...pair], url)).headers;
       assert.ok(!headers.some((name) => /^cf-/i.test(name)), headers.join('\n'));
-      const passing = await service.beside({ credentials, passCredential: true });
+      const passing = await service.beside({ credentials, forwardCredential: true });
       const { headers: passed } = await send(['GET / HTTP/1.1', 'Host: a', ...pair], passing);
       assert.deepEqual(valuesIn(passed, 'cf-access-client-secret'), [service.secret]);
     });
@@ -224,7 +224,7 @@ describe('the headers of a request that is passed on', () => {
   });
 
   it('hold the key and other credentials where the operator says so', async () => {
-    const passing = await service.beside({ passCredential: true });
+    const passing = await service.beside({ forwardCredential: true });
     const headers = await headersOf([], passing);
     assert.deepEqual(valuesIn(headers, 'authorization'), [`Bearer ${service.secret}`]);
   });
@@ -260,7 +260,7 @@ describe('the headers of a request that is passed on', () => {
       `X-Api-Key: ${secret}`,
     ])
       assert.equal((await get(line))[0], 'X-Forwarded-For', line);
-    const passing = await service.beside({ requirements, passCredential: true });
+    const passing = await service.beside({ requirements, forwardCredential: true });
     const { headers } = await send(['GET / HTTP/1.1', 'Host: a', service.authorization], passing);
     assert.deepEqual(valuesIn(headers, 'authorization'), [`Bearer ${secret}`]);
   });

@@ -55,7 +55,7 @@ describe('the template of', () => {
       const { resources, roles, routes, credentials, trust } = config;
       const { keys, store } = await openTestKeys({ resources, roles, asServer: true });
       const guard = await serveGuard(
-        { passCredential: false, timeoutMs: 60_000, log: NO_LOG },
+        { forwardCredential: false, timeoutMs: 60_000, log: NO_LOG },
         {
           keys,
           requirements: byRoutes(createRouter(routes)),

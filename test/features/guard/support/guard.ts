@@ -67,7 +67,7 @@ export async function startGuarded(
       upstreams: [],
       requirements: always({ kind: 'all', permissions: [PERMISSION] }),
       credentials: ['bearer'],
-      passCredential: false,
+      forwardCredential: false,
       rewriteHost: false,
       passHeaders: [],
       ranges: false,

@@ -13,9 +13,9 @@ import { differenceText } from '../../../../keys/repository/index.ts';
 import { formatList } from '../../../../keys/basics/index.ts';
 import type { ProposedRestore, Restored } from '../../restore-store.ts';
 
-const WITHOUT_COMPARISON =
-  'The present store is not looked at. Every key of the backup will work as it did when that was made, also those ' +
-  'that were deleted, disabled or rotated since. Keys that were created since are gone.';
+const UNCOMPARED =
+  '--force skips the comparison with the present store. Every key of the backup will work as it did when the backup ' +
+  'was made, also those that were deleted, disabled or rotated since. Keys that were created since are gone.';
 
 export default class Restore extends StoreCommand {
   static override group = 'Store';
@@ -24,30 +24,32 @@ export default class Restore extends StoreCommand {
   static override description =
     'The keys of the store become those of the backup, which is checked first, and compared with the store. ' +
     'Keys that were deleted since stay deleted, and those that were disabled, rotated or narrowed stay so, unless ' +
-    '--bring-back names them; they are listed, and so are keys that were created since, which are deleted. The audit ' +
-    'log and the usage of the store stay, and the log says what was restored. Before anything is changed, the store ' +
+    '--restore-revoked names them; they are listed, and so are keys that were created since, which are deleted. The ' +
+    'audit log and the usage of the store stay, and the log says what was restored. Before anything is changed, the store ' +
     'is copied beside itself. Servers may run meanwhile.';
   static override examples = examplesOf([
     ['See what a backup would change', 'keys-2026-01-31.sqlite --dry-run'],
     [
       'Undo the deletion of a key, and all else that was changed since the backup',
-      'keys-2026-01-31.sqlite --bring-back "CI deploy"',
+      'keys-2026-01-31.sqlite --restore-revoked "CI deploy"',
     ],
-    ['Put a backup in the place of a store that is lost', 'keys-2026-01-31.sqlite --without-comparison --yes'],
+    ['Put a backup in the place of a store that is lost', 'keys-2026-01-31.sqlite --force --yes'],
   ]);
   static override args = { file: Args.string({ required: true, description: 'Path of the backup.' }) };
   static override flags = {
-    'bring-back': Flags.string({
+    'restore-revoked': Flags.string({
       multiple: true,
       multipleNonGreedy: true,
-      description: 'Name or id of a key that was revoked since the backup and is to be as it was then. Repeatable.',
+      description: 'Restore this key, by its name or id, even if it was revoked since the backup. Can be repeated.',
       helpValue: '<name>',
     }),
-    'bring-back-all': Flags.boolean({
-      description: 'Bring back all keys that were revoked since the backup, as they were then.',
+    'restore-revoked-all': Flags.boolean({
+      description: 'Restore all keys that were revoked since the backup.',
     }),
-    'without-comparison': Flags.boolean({
-      description: 'Restore even if the present store cannot be read, so that what was revoked since is unknown.',
+    force: Flags.boolean({
+      description:
+        'Do not compare the backup with the present store: keys that were revoked since the backup work again. For a ' +
+        'store that is lost or damaged.',
     }),
     'dry-run': Flags.boolean({ description: 'Show what would be done, and change nothing.' }),
     'no-input': noInputFlag,
@@ -57,11 +59,11 @@ export default class Restore extends StoreCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Restore);
     if (!args.file.trim()) throw new CliError('USAGE', 'The path of the backup is empty. Pass one.');
-    const isBlind = flags['without-comparison'] ?? false;
-    const names = flags['bring-back'];
-    if (isBlind && names) throw exclusiveFlags('--without-comparison', '--bring-back');
-    if (isBlind && flags['bring-back-all']) throw exclusiveFlags('--without-comparison', '--bring-back-all');
-    if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
+    const isBlind = flags.force ?? false;
+    const names = flags['restore-revoked'];
+    if (isBlind && names) throw exclusiveFlags('--force', '--restore-revoked');
+    if (isBlind && flags['restore-revoked-all']) throw exclusiveFlags('--force', '--restore-revoked-all');
+    if (names && flags['restore-revoked-all']) throw exclusiveFlags('--restore-revoked', '--restore-revoked-all');
     this.requireStore(flags);
     const additions = await this.additions();
     const [{ restoreStore }, { keepingFeatures, allStores }, { listenersOf }] = await Promise.all([
@@ -88,7 +90,7 @@ export default class Restore extends StoreCommand {
           busyTimeoutMs: BUSY_TIMEOUT_MS,
           listeners: listenersOf(keepingFeatures()),
           features,
-          bringBack: flags['bring-back-all'] ? 'all' : (names ?? []),
+          bringBack: flags['restore-revoked-all'] ? 'all' : (names ?? []),
           isBlind,
           agree: agree(progress, stoppable),
           onVerified: stoppable.by(progress.of('Verifying', 'entries')),
@@ -130,6 +132,6 @@ function linesOf({ contents, differences, plan }: ProposedRestore): string[] {
             `alone are restored, and not what it has beside them: ${formatList(differences.map(differenceText))}.`,
         ]),
   ];
-  if (!plan) return [...head, WITHOUT_COMPARISON];
+  if (!plan) return [...head, UNCOMPARED];
   return [...head, ...planLines(plan), ...(changesNothing(plan) ? ['No key would change.'] : [])];
 }
