@@ -53,3 +53,16 @@ export type { LogLevel, OpenLog } from './log.ts';
 export * from './features/library.ts';
 // oxlint-disable-next-line unicorn/require-module-specifiers
 export type {} from './features/index.ts';
+
+/**
+ * The actions of an installation, for the types of permissions. A program declares its own.
+ * @example
+ * declare module 'svc-api' { interface OwnActions { PUBLISH: true } }
+ */
+// oxlint-disable-next-line typescript/no-empty-object-type
+export interface OwnActions {}
+type Declared = OwnActions;
+declare module './keys/permissions/catalog.ts' {
+  // oxlint-disable-next-line typescript/no-empty-object-type
+  interface OwnActions extends Declared {}
+}

@@ -1,13 +1,21 @@
 import { createApp, listen, loadConfig, openKeys, openLog, startTelemetry } from 'svc-api';
 import type { Config, CreateAppOptions, Log, ServiceApp } from 'svc-api';
 
+// An action beside the built-in ones, which svc-api.yaml declares.
+declare module 'svc-api' {
+  interface OwnActions {
+    PUBLISH: true;
+  }
+}
+
 const config: Config = await loadConfig();
 const log: Log = await openLog('info');
 const telemetry = await startTelemetry({ metrics: true, log });
 
-const { resources, roles, limits, policy, consent } = config;
+const { resources, actions, roles, limits, policy, consent } = config;
 const keys = await openKeys({
   resources,
+  actions,
   roles,
   defaultLimits: limits.default,
   policy,
@@ -20,7 +28,7 @@ const options: CreateAppOptions = {
   keys,
   config,
   log,
-  context: ({ principal }) => ({ mayRestart: principal.can('DOCKER:UPDATE_ANY') }),
+  context: ({ principal }) => ({ mayPublish: principal.can('WIKI:PUBLISH') }),
 };
 // A Hono app with GraphQL and everything else of `svc-api serve`, to be served, or mounted in another app.
 const app: ServiceApp = await createApp(options);

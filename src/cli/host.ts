@@ -7,9 +7,11 @@ import { requireFeatures } from '../keys/added/index.ts';
 import {
   type CatalogAdditions,
   createCatalog,
+  HOST_ACTIONS,
   HOST_RESOURCES,
-  type HostResource,
   parsePermissions,
+  type Vocabulary,
+  vocabularyOf,
 } from '../keys/permissions/index.ts';
 import { hookFailed, LIMIT_MS, resultsOf, SCHEMA_HOOK, TOO_SLOW } from './plugins/hooks.ts';
 
@@ -19,6 +21,7 @@ const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value
     'a list of names, or of { name, credentials? }',
     (value) => HOST_RESOURCES(value, 'resources') === undefined,
   ],
+  actions: ['a list of names, each once', (value) => HOST_ACTIONS(value, 'actions') === undefined],
   typeDefs: ['SDL, a parsed document, or a list of them', (value) => isTypeDefs(value) || isList(value, isTypeDefs)],
   resolvers: [
     'an object, by type and field, or a function that returns it',
@@ -39,9 +42,14 @@ function readExtension(result: unknown): SchemaExtension {
     if (value !== undefined && !isRight(value))
       throw new Error(`Its field "${field}" is ${kindOf(value)}; it must be ${allowed}.`);
   }
-  const { resources, typeDefs, resolvers } = result as SchemaExtension;
-  createCatalog({ resources });
-  return { ...(resources && { resources }), ...(typeDefs && { typeDefs }), ...(resolvers && { resolvers }) };
+  const { resources, actions, typeDefs, resolvers } = result as SchemaExtension;
+  createCatalog(vocabularyOf({ ...(resources && { resources }), ...(actions && { actions }) }));
+  return {
+    ...(resources && { resources }),
+    ...(actions && { actions }),
+    ...(typeDefs && { typeDefs }),
+    ...(resolvers && { resolvers }),
+  };
 }
 
 function isTypeDefs(value: unknown): boolean {
@@ -79,9 +87,9 @@ export async function hostExtensions(config: Config): Promise<SchemaExtension[]>
   });
 }
 
-/** The host's own resources. Its resolvers are not loaded. */
-export async function hostResources(config: Config): Promise<HostResource[]> {
-  return (await hostExtensions(config)).flatMap(({ resources }) => resources ?? []);
+/** The host's own resources and actions. Its resolvers are not loaded. */
+export async function hostVocabulary(config: Config): Promise<Required<Vocabulary>> {
+  return vocabularyOf(...(await hostExtensions(config)));
 }
 
 /** The resolvers of a hook's part, with a time limit if a function loads them. */
@@ -220,12 +228,13 @@ export async function additionsOf({
   if (!found) {
     const needsHost = !permissions || !areBuiltIn(permissions);
     if (!needsHost) debug('the hooks of the host were not asked', () => ({ reason: 'all grants are built in' }));
-    return { resources: needsHost ? await hostResources(config) : [], declaredIn };
+    return { ...(needsHost && (await hostVocabulary(config))), declaredIn };
   }
-  const ofHost = await hostResources(config);
+  const ofHost = await hostVocabulary(config);
   const { parseConfig } = await import('../config/load-config.ts');
-  const { resources, builtinResources, roles, policy, consent, added } = await parseConfig(found, ofHost);
-  return { resources: [...ofHost, ...resources], builtinResources, roles, policy, consent, added, declaredIn };
+  const read = await parseConfig(found, ofHost);
+  const { builtinResources, roles, policy, consent, added } = read;
+  return { ...vocabularyOf(ofHost, read), builtinResources, roles, policy, consent, added, declaredIn };
 }
 
 function areBuiltIn(permissions: readonly string[]): boolean {

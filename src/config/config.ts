@@ -35,7 +35,9 @@ export interface Config {
   readonly file: string | undefined;
   /** Resources beside the built-in ones. */
   readonly resources: readonly HostResource[];
-  /** The visibility of the built-in ones. */
+  /** Actions beside the built-in ones. */
+  readonly actions: readonly string[];
+  /** The visibility of the built-in resources. */
   readonly builtinResources: (typeof BUILTIN_RESOURCES)[number];
   /** Roles beside the built-in ones. */
   readonly roles: Readonly<Record<string, readonly Permission[]>>;
@@ -73,6 +75,7 @@ export interface Config {
 export const CORE_DEFAULTS = {
   file: undefined,
   resources: [],
+  actions: [],
   builtinResources: 'shown',
   roles: {},
   credentials: BEARER_ALONE,

@@ -7,19 +7,17 @@ import {
   KeysError,
   printable,
 } from '../keys/basics/index.ts';
-import { HOST_RESOURCES, type HostResource } from '../keys/permissions/index.ts';
+import { HOST_ACTIONS, HOST_RESOURCES, type Vocabulary } from '../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import type { Config } from './config.ts';
 
 /** Options of `loadConfig`. */
-export interface LoadConfigOptions {
+export interface LoadConfigOptions extends Vocabulary {
   /** A path. Default: `SVC_API_CONFIG`, or `svc-api/svc-api.yaml` in the user's configuration folder. */
   file?: string;
   /** Default: the environment of the process. */
   env?: NodeJS.ProcessEnv;
-  /** Further resources, which the file's roles and routes can name, too. */
-  resources?: readonly HostResource[];
   /** Called with failed route expectations, by line and column. By default they are errors. */
   onUnmet?: (text: string) => void;
 }
@@ -30,8 +28,8 @@ export interface LoadConfigOptions {
  * written the file; CONFIG_UNAVAILABLE if it cannot be read; OPTION_INVALID, USAGE
  * @example
  * const config = await loadConfig();
- * const { resources, roles, limits, policy, consent } = config;
- * const keys = await openKeys({ resources, roles, defaultLimits: limits.default, policy, consent });
+ * const { resources, actions, roles, limits, policy, consent } = config;
+ * const keys = await openKeys({ resources, actions, roles, defaultLimits: limits.default, policy, consent });
  * const app = await createApp({ keys, config });
  */
 export async function loadConfig(options: LoadConfigOptions = {}): Promise<Config> {
@@ -39,17 +37,18 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Confi
     file: anyText,
     env: anything,
     resources: HOST_RESOURCES,
+    actions: HOST_ACTIONS,
     onUnmet: aFunction(),
   });
-  const { file, env = process.env, resources, onUnmet } = options;
+  const { file, env = process.env, onUnmet, ...ofHost } = options;
   const location = configLocation(file, env);
-  return parseConfig(location && readConfigFile(location), resources, onUnmet);
+  return parseConfig(location && readConfigFile(location), ofHost, onUnmet);
 }
 
 /** The configuration in a file that was read; the default one without a file. @throws KeysError CONFIG_INVALID */
 export async function parseConfig(
   file: ConfigFile | undefined,
-  resources: readonly HostResource[] = [],
+  ofHost: Vocabulary = {},
   onUnmet?: (text: string) => void,
 ): Promise<Config> {
   // Loaded on use, so that programs that only import the library start faster.
@@ -62,7 +61,7 @@ export async function parseConfig(
     onUnmet && ((issues: readonly DocumentIssue[]) => onUnmet(describeIssues(name, issues, document.positionOf)));
   // Loaded only for a file, so that commands without one start faster.
   const { readConfig } = await import('./read-config.ts');
-  const read = await readConfig(document.value, { file: path, resources, onUnmet: noteUnmet });
+  const read = await readConfig(document.value, { file: path, ofHost, onUnmet: noteUnmet });
   if ('config' in read) {
     const lineOf = (index: number) => document.positionOf({ path: ['routes', index] }).line;
     return { ...read.config, routes: read.config.routes.map((route, index) => ({ ...route, line: lineOf(index) })) };

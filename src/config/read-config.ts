@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { invalidFeature, isAdded } from '../keys/added/index.ts';
 import { type DocumentIssue, isRecord, printable } from '../keys/basics/index.ts';
-import { createCatalog, type HostResource } from '../keys/permissions/index.ts';
+import { createCatalog, type Vocabulary, vocabularyOf } from '../keys/permissions/index.ts';
 import { allFeatures } from '../features/index.ts';
 import { type AddedSection, checkAddedSection, readAddedSection } from './added-section.ts';
 import type { Config } from './config.ts';
@@ -9,7 +9,7 @@ import { defaultConfig } from './default-config.ts';
 import { located, readBy, unknownFields } from './schema.ts';
 import { type Section, section } from './section.ts';
 import { SECTIONS } from './sections.ts';
-import { validResources, validRoles } from './sections/access.ts';
+import { validActions, validResources, validRoles } from './sections/access.ts';
 
 /** The location of the JSON Schema, for editors. */
 const SCHEMA = section({ description: '', schema: () => v.string(), into: () => ({}) });
@@ -42,8 +42,8 @@ export async function allSections(): Promise<ReadonlyMap<string, Section | FromP
 interface ConfigContext {
   /** The absolute path of the file. */
   file: string;
-  /** Resources of the host, which roles and routes can name as well. */
-  resources: readonly HostResource[];
+  /** Resources and actions of the host, which roles and routes can name as well. */
+  ofHost: Vocabulary;
   /** Called with failed route expectations. By default they are errors. */
   onUnmet?: ((issues: readonly DocumentIssue[]) => void) | undefined;
 }
@@ -51,7 +51,7 @@ interface ConfigContext {
 /** Reads a parsed file, which can be empty. @returns the configuration, or all problems with the file */
 export async function readConfig(
   value: unknown,
-  { file, resources: ofHost, onUnmet }: ConfigContext,
+  { file, ofHost, onUnmet }: ConfigContext,
 ): Promise<{ config: Config } | { issues: readonly DocumentIssue[] }> {
   const document = value ?? {};
   if (!isRecord(document)) return { issues: [{ path: [], message: NO_MAP }] };
@@ -66,11 +66,14 @@ export async function readConfig(
   });
   const given: Record<string, unknown> = { ...document, ...Object.fromEntries(misspelt) };
   const declaredIn = 'this file';
-  const own = [...ofHost, ...validResources(given['resources'])];
+  const own = vocabularyOf(ofHost, {
+    resources: validResources(given['resources']),
+    actions: validActions(given['actions']),
+  });
   const builtinResources = given['builtinResources'] === 'hidden' ? 'hidden' : 'shown';
-  const known = createCatalog({ resources: own, builtinResources, declaredIn });
+  const known = createCatalog({ ...own, builtinResources, declaredIn });
   const roles = validRoles(given['roles'], known);
-  const catalog = createCatalog({ resources: own, builtinResources, roles, declaredIn });
+  const catalog = createCatalog({ ...own, builtinResources, roles, declaredIn });
   const [config, unmet]: [Partial<Config>, DocumentIssue[]] = [{}, []];
   const context = { file, given, catalog, read: config, issues, unmet };
   const added: Record<string, unknown> = {};

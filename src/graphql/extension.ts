@@ -1,5 +1,5 @@
 import { type DefinitionNode, type DocumentNode, Kind, specifiedDirectives, specifiedScalarTypes } from 'graphql';
-import type { HostResource, Permission } from '../keys/permissions/index.ts';
+import type { Permission, Vocabulary } from '../keys/permissions/index.ts';
 import { type OwnSchema, partsOfSchema, type RequiredByField, type Resolvers } from './own-schema.ts';
 import { documentsOf } from './requirements.ts';
 
@@ -13,13 +13,11 @@ export interface ParsedTypeDefs {
  * A host's own part of the schema, returned from the oclif hook `svc-api:schema`. Each of its root fields must carry
  * `@requires(resource:, action:)`. It can add to the built-in part, but not change it.
  */
-export interface SchemaExtension {
+export interface SchemaExtension extends Vocabulary {
   /** SDL, such as `extend type Query { disks: [Disk!]! @requires(resource: DISK_POOL, action: READ_ANY) }`. */
   typeDefs?: string | ParsedTypeDefs | readonly (string | ParsedTypeDefs)[];
   /** The resolvers, or a function that loads them: only `serve` calls it. */
   resolvers?: Resolvers | (() => Resolvers | Promise<Resolvers>);
-  /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
-  resources?: readonly HostResource[];
   /** The owner of the part, for errors. For a hook, svc-api sets the name of its plugin. */
   name?: string;
 }

@@ -4,7 +4,8 @@ import { assertValidSchema, type DocumentNode, type GraphQLSchema, isNonNullType
 import { isAdded } from '../keys/added/index.ts';
 import { isKeysError, KeysError } from '../keys/basics/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
-import type { Catalog } from '../keys/permissions/index.ts';
+import { ACTIONS, type Catalog } from '../keys/permissions/index.ts';
+import { meaningOfAction } from '../keys/permissions/meanings.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type FeatureWithSchema, loadFeatures, requireFit, resolversOfFeature } from './feature-schema.ts';
 import {
@@ -47,6 +48,7 @@ const PARTS: readonly string[] = [
 function coreOf(catalog: Catalog): DocumentNode[] {
   const resources = catalog.resources.map((name) => `  "${describeResource(name)}"\n  ${name}`);
   const roles = catalog.roles.map((name) => `  "${catalog.meaningOf(name)}"\n  ${name}`);
+  const actions = catalog.actions.slice(ACTIONS.length).map((name) => `  "${describeAction(name)}"\n  ${name}`);
   const granted = `"What a permission applies to."
 enum Resource {
 ${resources.join('\n')}
@@ -56,7 +58,7 @@ ${resources.join('\n')}
 enum Role {
 ${roles.join('\n')}
 }
-`;
+${actions.length > 0 ? `extend enum AuthAction {\n${actions.join('\n')}\n}\n` : ''}`;
   return documentsOf([...PARTS, granted], { noLocation: true }).map((part) => withOperations(part, OPERATIONS));
 }
 
@@ -67,6 +69,10 @@ export async function typeDefsOf(catalog: Catalog, features: readonly FeatureWit
 
 function describeResource(name: string): string {
   return `The resource ${name.toLowerCase().replaceAll('_', ' ').replaceAll(/ +/g, ' ')}.`;
+}
+
+function describeAction(name: string): string {
+  return `The action ${meaningOfAction(name)}.`;
 }
 
 /** Parts of the schema beside the core's. */

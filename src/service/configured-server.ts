@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { SchemaExtension } from '../graphql/index.ts';
 import type { CertificateFiles } from '../http/certificate.ts';
 import type { ServerOptions, StartedServer } from '../http/index.ts';
-import type { CatalogAdditions, HostResource } from '../keys/permissions/index.ts';
+import { type CatalogAdditions, type Vocabulary, vocabularyOf } from '../keys/permissions/index.ts';
 import { NO_LOG } from '../log.ts';
 import type { OpenKeys } from './open-keys.ts';
 
@@ -29,13 +29,11 @@ export interface ServedService {
 /** Starts to serve. */
 export type StartService = (opened: OpenedService, server: ServerOptions) => Promise<ServedService>;
 
-/** The additions to the built-in catalog: the resources of a host, and the declarations of its configuration. */
-export function additionsIn(
-  { resources, builtinResources, roles, limits, policy, consent, added }: Config,
-  ofHost: readonly HostResource[],
-): CatalogAdditions {
+/** The additions to the built-in catalog: the resources and actions of a host, and the declarations of its configuration. */
+export function additionsIn(config: Config, ofHost: Vocabulary): CatalogAdditions {
+  const { builtinResources, roles, limits, policy, consent, added } = config;
   return {
-    resources: [...ofHost, ...resources],
+    ...vocabularyOf(ofHost, config),
     builtinResources,
     roles,
     defaultLimits: limits.default,
@@ -84,7 +82,7 @@ export class ConfiguredServer {
   async take(config: Config): Promise<void> {
     const { extensions } = this.#opened;
     const { server } = this.service;
-    const ofHost = extensions.flatMap(({ resources }) => resources ?? []);
+    const ofHost = vocabularyOf(...extensions);
     const opened = { keys: this.keys.withAdditions(additionsIn(config, ofHost)), config, extensions };
     const goOn = await this.service.prepare(opened);
     const tls = certificateOf(this.#server, config);

@@ -34,7 +34,7 @@ import {
   yesOrNo,
   printable,
 } from '../keys/basics/index.ts';
-import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
+import { type Catalog, HOST_ACTIONS, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { SERVICE } from '../keys/service/index.ts';
 import { invalidFeature, isAdded, workOf } from '../keys/added/index.ts';
 import type { Log } from '../log.ts';
@@ -100,7 +100,13 @@ export interface CreateAppOptions {
 const OPTIONS = {
   ...COMMON_OPTIONS,
   extensions: list(
-    optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
+    optionsIn<SchemaExtension>({
+      typeDefs: anything,
+      resolvers: anything,
+      resources: HOST_RESOURCES,
+      actions: HOST_ACTIONS,
+      name: text,
+    }),
   ),
   schema: having<OwnSchema>('a schema of graphql', 'getTypeMap', 'getQueryType', 'getMutationType'),
   context: aFunction,

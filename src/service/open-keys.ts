@@ -25,6 +25,7 @@ import {
   CONSENT_MODES,
   createCatalog,
   BUILTIN_RESOURCES,
+  HOST_ACTIONS,
   HOST_RESOURCES,
   type Permission,
   type PolicyRules,
@@ -45,6 +46,7 @@ export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
 /** Rules of the additions to the built-in catalog. */
 export const ADDITIONS: Rules<CatalogAdditions> = {
   resources: HOST_RESOURCES,
+  actions: HOST_ACTIONS,
   builtinResources: oneOf(...BUILTIN_RESOURCES),
   // The names are the installation's own. `createCatalog` checks the permissions together with the resources.
   roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),
@@ -92,9 +94,11 @@ export async function openValidKeys(
   { maxVerifiedKeys, ...others }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<OpenKeys> {
-  const { resources, builtinResources, roles, defaultLimits, policy, consent, declaredIn, added, ...options } = others;
+  const { resources, actions, builtinResources, roles, defaultLimits, policy, consent, declaredIn, added, ...options } =
+    others;
   const catalog = catalogOf('openKeys', {
     resources,
+    actions,
     builtinResources,
     roles,
     defaultLimits,

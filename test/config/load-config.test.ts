@@ -29,6 +29,7 @@ describe('the configuration', () => {
     const expected = {
       file: undefined,
       resources: [],
+      actions: [],
       builtinResources: 'shown',
       roles: {},
       credentials: ['bearer'],
@@ -54,6 +55,7 @@ describe('the configuration', () => {
     write(`
 $schema: ./config.schema.json
 resources: [WIKI, { name: VAULT_ITEM, credentials: true }]
+actions: [PUBLISH]
 roles: { EDITOR: [WIKI:READ_ANY, wiki:update_any, WIKI:READ_ANY], KEEPER: [VAULT_ITEM:READ_OWN, BACKUP:READ_ANY] }
 credentials: [bearer, { header: X-Api-Key }, basic]
 trust: [10.0.0.0/8, "fd00::/8"]
@@ -79,6 +81,7 @@ builtinResources: hidden
       ...defaults,
       file,
       resources: [{ name: 'WIKI' }, { name: 'VAULT_ITEM', credentials: true }],
+      actions: ['PUBLISH'],
       builtinResources: 'hidden',
       roles: { EDITOR: ['WIKI:READ_ANY', 'WIKI:UPDATE_ANY'], KEEPER: ['VAULT_ITEM:READ_OWN', 'BACKUP:READ_ANY'] },
       credentials: ['bearer', { header: 'x-api-key' }, 'basic'],

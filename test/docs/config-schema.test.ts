@@ -13,7 +13,7 @@ const isValid = ajv.compile(schema);
 const EXAMPLE = join(ROOT, 'examples/svc-api.yaml');
 
 const isRead = async (value: unknown) =>
-  'config' in (await readConfig(value, { file: '/etc/svc-api.yaml', resources: ['BACKUP'] }));
+  'config' in (await readConfig(value, { file: '/etc/svc-api.yaml', ofHost: { resources: ['BACKUP'] } }));
 const route = (fields: object) => ({ routes: [{ host: '*', path: '/', allow: 'key', ...fields }] });
 
 const provider = (oidc: object) => ({
@@ -122,11 +122,16 @@ const REFUSED: unknown[] = [
   ...[[{ name: 'WIKI', credentials: 'yes' }], [{ name: 'WIKI', secret: true }], [['WIKI']]].map((resources) => ({
     resources,
   })),
+  ...[null, 'PUBLISH', ['READ_ANY'], ['publish'], [''], [7], Array.from({ length: 33 }, (_, at) => `A${at}`)].map(
+    (actions) => ({
+      actions,
+    }),
+  ),
   { resources: Array.from({ length: 1001 }, (_, index) => `R${index}`) },
   ...[null, [], { editor: ['ME:READ_OWN'] }, { ADMIN: ['ME:READ_OWN'] }, { EDITOR: [] }, { EDITOR: 'ME:READ_OWN' }].map(
     (roles) => ({ roles }),
   ),
-  ...[{ EDITOR: ['VIEWER'] }, { EDITOR: ['ME:FLY'] }, { EDITOR: [7] }, { EDITOR: null }].map((roles) => ({ roles })),
+  ...[{ EDITOR: ['VIEWER'] }, { EDITOR: ['ME:F-LY'] }, { EDITOR: [7] }, { EDITOR: null }].map((roles) => ({ roles })),
   ...[null, [], 'bearer', ['Bearer'], ['cookie'], [{ header: 'X Key' }], [{ header: '' }], [{}], [7]].map(
     (credentials) => ({ credentials }),
   ),
@@ -164,7 +169,7 @@ const REFUSED: unknown[] = [
   ...[null, [], '90d', { maxlifetime: '90d' }].map((policy) => ({ policy })),
   ...[90, '90', '3 months', '90D', '-1d', ''].map((maxLifetime) => ({ policy: { maxLifetime } })),
   ...['yes', 1, null].map((requireExpiry) => ({ policy: { requireExpiry } })),
-  ...['VIEWER', ['VIEWER '.repeat(2)], [7], ['DOCKER:FLY'], null].map((grantableByKeys) => ({
+  ...['VIEWER', ['VIEWER '.repeat(2)], [7], ['DOCKER:F-LY'], null].map((grantableByKeys) => ({
     policy: { grantableByKeys },
   })),
   ...[0, -1, 1.5, 1_000_001, '50'].map((maxKeysPerCreator) => ({ policy: { maxKeysPerCreator } })),
@@ -182,7 +187,7 @@ const REFUSED: unknown[] = [
     { header: 'Remote-User', grant: { 'a,b': ['role:ADMIN'] } },
     { header: 'Remote-User', grant: { ' a': ['role:ADMIN'] } },
     { header: 'Remote-User', grant: { a: ['ADMIN'] } },
-    { header: 'Remote-User', grant: { a: ['DOCKER:FLY'] } },
+    { header: 'Remote-User', grant: { a: ['DOCKER:F-LY'] } },
     { ...provider({}), header: 'Remote-User' },
     { ...provider({}), groups: 'Remote-Groups' },
     provider({ issuer: 'id.example.org' }),

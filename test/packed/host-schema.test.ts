@@ -13,15 +13,18 @@ const FAILING_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ['throw "no backups at all";', 'no backups at all'],
   ['this.error("no backups left", { exit: 3 });', 'no backups left'],
   ['this.exit(0);', 'EEXIT: 0'],
-  ['return "BACKUP";', 'It returned a string. It can return { resources, typeDefs, resolvers }, each of which'],
+  [
+    'return "BACKUP";',
+    'It returned a string. It can return { resources, actions, typeDefs, resolvers }, each of which',
+  ],
 ];
 
 /** Hooks with an invalid result, with the error that follows. */
 const BAD_HOOKS: readonly (readonly [body: string, said: string])[] = [
-  ['return ["BACKUP"];', 'It returned a list. It can return { resources, typeDefs, resolvers }, each of'],
+  ['return ["BACKUP"];', 'It returned a list. It can return { resources, actions, typeDefs, resolvers }, each of'],
   [
     'return { resources: ["BACKUP"], typedefs: "" };',
-    'It returned "typedefs", which is not a field. It can return { resources, typeDefs, resolvers }, each of',
+    'It returned "typedefs", which is not a field. It can return { resources, actions, typeDefs, resolvers }, each of',
   ],
   [
     'return { resources: "BACKUP" };',

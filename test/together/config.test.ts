@@ -17,6 +17,7 @@ describe('the configuration of all features', () => {
     assert.deepEqual(others, {
       file: undefined,
       resources: [],
+      actions: [],
       builtinResources: 'shown',
       roles: {},
       credentials: ['bearer'],

@@ -18,7 +18,7 @@ import { announce, FLUSH_MS, leave, listenForStop, serviceManager, type StopSign
 import type { ConfigFile } from '../../config/config-file.ts';
 import type { Config, ServerSettings } from '../../config/config.ts';
 import type { SchemaExtension } from '../../graphql/index.ts';
-import { type Catalog, createCatalog, type HostResource } from '../../keys/permissions/index.ts';
+import { type Catalog, createCatalog, type Vocabulary, vocabularyOf } from '../../keys/permissions/index.ts';
 
 import { debug, formatTime, isDebugged, millisecondsSince } from '../../keys/basics/index.ts';
 import type { ChangeSource } from '../../keys/repository/index.ts';
@@ -120,7 +120,7 @@ interface Configured {
   /** Tuning settings: flags and environment over the configuration. */
   settings: ServerSettings;
   extensions: readonly SchemaExtension[];
-  ofHost: readonly HostResource[];
+  ofHost: Vocabulary;
 }
 
 interface ServingContext extends Omit<Serving, 'count' | 'config'> {
@@ -217,7 +217,7 @@ export abstract class ServingCommand extends BaseCommand {
   private async configured({ settings }: Pick<Serving, 'settings'>, file: ConfigFile | undefined): Promise<Configured> {
     const { parseConfig } = await import('../../config/load-config.ts');
     const extensions = await hostExtensions(this.config);
-    const ofHost = extensions.flatMap((extension) => extension.resources ?? []);
+    const ofHost = vocabularyOf(...extensions);
     const config = await parseConfig(file, ofHost);
     return { config, settings: { ...config.server, ...settings }, extensions, ofHost };
   }

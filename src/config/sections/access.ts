@@ -1,11 +1,14 @@
 import * as v from 'valibot';
 import { isRecord, parseRates, withoutUndefined } from '../../keys/basics/index.ts';
 import {
+  ACTIONS,
   BUILTIN_RESOURCES,
   type Catalog,
   type Grant,
+  invalidAction,
   invalidResource,
   invalidRole,
+  MAX_ACTIONS,
   MAX_KEYS_PER_CREATOR,
   NAME,
   parsePermissions,
@@ -86,6 +89,33 @@ export const builtinResources = section({
   schema: () => oneOf(BUILTIN_RESOURCES),
   into: (builtinResources) => ({ builtinResources }),
 });
+
+const action = textWith(invalidAction, { pattern: NAME.source, not: { enum: [...ACTIONS] } });
+
+export const actions = section({
+  description:
+    'Actions beside the built-in ones, such as PUBLISH. Names as those of resources. X_ANY brings X_OWN, and includes it.',
+  otherwise: 'none',
+  page: '#actions',
+  schema: () =>
+    v.pipe(
+      v.array(action),
+      atMost(MAX_ACTIONS, 'actions'),
+      distinct(
+        (name) => name,
+        (name) => `"${name}" is declared more than once.`,
+      ),
+    ),
+  into: (actions) => ({ actions }),
+});
+
+/** The valid actions of the file. */
+export function validActions(given: unknown): string[] {
+  return (Array.isArray(given) ? given : []).flatMap((item) => {
+    const read = readBy(action, item, []);
+    return 'output' in read ? [read.output] : [];
+  });
+}
 
 /** The valid resources of the file. */
 export function validResources(given: unknown) {

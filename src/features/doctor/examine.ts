@@ -3,7 +3,7 @@ import { configLocation, readConfigFile } from '../../config/config-file.ts';
 import { parseConfig } from '../../config/load-config.ts';
 import type { CheckedStore } from '../../feature.ts';
 import { readCertificate } from '../../http/certificate.ts';
-import type { HostResource } from '../../keys/permissions/index.ts';
+import type { Vocabulary } from '../../keys/permissions/index.ts';
 import type { ProgressReport } from '../../keys/basics/index.ts';
 import { readAuditKey } from '../../store/whole-store.ts';
 import { checkFeatures } from './checks.ts';
@@ -15,8 +15,8 @@ interface ExamineOptions {
   database: string | undefined;
   configFile: string | undefined;
   env: NodeJS.ProcessEnv;
-  /** The host's own resources, which the configuration may name. */
-  resources: () => Promise<readonly HostResource[]>;
+  /** The host's own resources and actions, which the configuration can name. */
+  ofHost: () => Promise<Vocabulary>;
   /** Findings about the environment of the process. */
   environment: readonly Finding[];
   onVerified?: ProgressReport | undefined;
@@ -49,12 +49,12 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
 async function inspectConfig({
   configFile,
   env,
-  resources,
+  ofHost,
 }: ExamineOptions): Promise<{ finding: Finding; config?: Config }> {
   try {
     const location = configLocation(configFile, env);
     const file = location && readConfigFile(location);
-    const config = await parseConfig(file, await resources());
+    const config = await parseConfig(file, await ofHost());
     if (!file) return { finding: ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), config };
     if (config.tls) await readCertificate(config.tls);
     return { finding: ok('CONFIG', `${file.path} has no errors.`), config };

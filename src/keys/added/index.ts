@@ -1,9 +1,13 @@
 import {
   ACTIONS,
-  addResources,
+  addVocabulary,
   type HostResource,
+  HOST_ACTIONS,
   HOST_RESOURCES,
+  invalidAction,
   problemOfAddedResource,
+  type Vocabulary,
+  withOwn,
 } from '../permissions/index.ts';
 import {
   addErrors,
@@ -116,15 +120,13 @@ export interface AddedMetric {
 export type MeasuredValue = readonly [value: number, labels?: Readonly<Record<string, string>>];
 
 /** Members of a feature that are read here. */
-export interface FeatureOfFields {
+export interface FeatureOfFields extends Vocabulary {
   /** Its name. That of a plugin is the name of its package: it identifies values in stores, so never change it. */
   readonly name: string;
   /** The names of the features that it uses. */
   readonly needs?: readonly string[];
   /** Fields of keys, by their names. */
   readonly fields?: AddedFields;
-  /** Resources that keys can be granted actions on. */
-  readonly resources?: readonly HostResource[];
   /** Its counters and gauges at `/metrics`. */
   readonly metrics?: readonly AddedMetric[];
 }
@@ -210,6 +212,12 @@ export function addedFields(): ReadonlyMap<string, RegisteredField> {
   return fields;
 }
 
+/** A feature with the permissions that its operations need. */
+interface WithOperations {
+  readonly name: string;
+  readonly operations?: Readonly<Record<string, { readonly needs: string }>>;
+}
+
 /** It has no members but those that have a rule here. */
 type Only<Given, Ruled> = Partial<Record<Exclude<keyof NonNullable<Given>, keyof Ruled>, never>>;
 
@@ -223,11 +231,18 @@ export function addFields<Given extends FeatureOfFields & { readonly onKeys?: ob
     Only<Given, typeof MEMBERS> & { readonly onKeys?: Only<Given['onKeys'], typeof LISTENER> })[],
   isTaken: (name: string, flag: string) => boolean,
 ): void {
-  const added = new Map(fields);
+  const known = new Map(fields);
   const names = new Set(features.map(({ name }) => name));
   const resources = new Map<string, Exclude<HostResource, string>>();
+  const actions = new Set<string>();
   for (const feature of given) {
-    const { name, fields: own = {}, resources: ofFeature = [], metrics = [] } = readFeature(feature);
+    const {
+      name,
+      fields: own = {},
+      resources: ofFeature = [],
+      actions: added = [],
+      metrics = [],
+    } = readFeature(feature);
     const invalid = (problem: string) => invalidFeature(name, problem);
     if (names.has(name)) throw invalid('Another feature has this name.');
     names.add(name);
@@ -238,31 +253,46 @@ export function addFields<Given extends FeatureOfFields & { readonly onKeys?: ob
       if (problem !== undefined) throw invalid(problem);
       resources.set(given.name, given);
     }
+    const problemOfAction = added.map(invalidAction).find((each) => each !== undefined);
+    if (problemOfAction !== undefined) throw invalid(`Its action is not allowed: ${problemOfAction}`);
+    for (const action of added) actions.add(action);
     for (const [field, description] of Object.entries(own)) {
       if (!FIELD_NAME.test(field) || field in Object.prototype)
         throw invalid(
           `Its field "${printable(field)}" has no valid name, such as costCentre: a lower-case letter, then letters ` +
             'and digits, 2 to 40 characters in all, without "no" or "where" as the first word.',
         );
-      const other = Array.from(added.keys()).find((each) => each.toLowerCase() === field.toLowerCase());
+      const other = Array.from(known.keys()).find((each) => each.toLowerCase() === field.toLowerCase());
       if (other !== undefined)
         throw invalid(
-          `${added.get(other)!.feature} has a field "${other}" as well. Rename or uninstall one of the two.`,
+          `${known.get(other)!.feature} has a field "${other}" as well. Rename or uninstall one of the two.`,
         );
       if (isTaken(field, kebab(field)))
         throw invalid(`Its field "${field}" has a name that svc-api uses itself. Give it another one.`);
-      added.set(field, { ...description, id: `${name}.${field}`, feature: name });
+      known.set(field, { ...description, id: `${name}.${field}`, feature: name });
     }
   }
-  if (isInUse || (isClosed && added.size > fields.size))
+  const possible = [...ACTIONS, ...[...features, ...given].flatMap(({ actions: of = [] }) => of.flatMap(withOwn))];
+  for (const { name, operations = {} } of given as readonly WithOperations[])
+    for (const [operation, { needs }] of Object.entries(operations)) {
+      const action = needs.split(':')[1]!;
+      if (!(possible as readonly string[]).includes(action)) {
+        const close = suggestion(action, possible);
+        throw invalidFeature(
+          name,
+          `Its operation "${operation}" needs ${needs}, but "${action}" is not an action. ${close}`.trim(),
+        );
+      }
+    }
+  if (isInUse || (isClosed && known.size > fields.size))
     throw new KeysError(
       'FEATURE_INVALID',
       `${formatList(given.map(({ name }) => name))}: added too late. ` +
         'Features are in use already: add them before svc-api is imported.',
     );
-  for (const [name, field] of added) fields.set(name, field);
+  for (const [name, field] of known) fields.set(name, field);
   features.push(...given);
-  addResources([...resources.values()]);
+  addVocabulary([...resources.values()], [...actions]);
 }
 
 /** Registers the error codes of features. @throws KeysError FEATURE_INVALID for a code that is taken */
@@ -420,7 +450,7 @@ const LISTENER = {
 
 /** Names that GraphQL and JavaScript functions accept. */
 const OPERATION_NAME = /^[a-z][A-Za-z0-9]{1,59}$/;
-const PERMISSION = new RegExp(`^[A-Z][A-Z0-9_]*:(${ACTIONS.join('|')})$`);
+const PERMISSION = /^[A-Z][A-Z0-9_]{0,63}:[A-Z][A-Z0-9_]{0,63}$/;
 
 const operations = recordOf(
   options<Record<'root' | 'does' | 'needs' | 'run', unknown>>({
@@ -458,6 +488,7 @@ const MEMBERS = {
   routes: aFunction(),
   background: aFunction(),
   resources: HOST_RESOURCES,
+  actions: HOST_ACTIONS,
   metrics: list(
     options<AddedMetric>({
       name: required(text),

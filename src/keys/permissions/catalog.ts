@@ -74,8 +74,14 @@ export const ACTIONS = [
   'DELETE_ANY',
   'DELETE_OWN',
 ] as const;
-/** One of `ACTIONS`. */
-export type Action = (typeof ACTIONS)[number];
+
+/** The actions of an installation that a program declares for TypeScript. `svc-api` exports it. */
+// oxlint-disable-next-line typescript/no-empty-object-type
+export interface OwnActions {}
+
+/** One of `ACTIONS`, or an action of the installation. */
+// oxlint-disable-next-line typescript/no-redundant-type-constituents
+export type Action = (typeof ACTIONS)[number] | keyof OwnActions;
 
 const BY_METHOD: ReadonlyMap<string | undefined, Action> = new Map([
   ['GET', 'READ_ANY'],
@@ -118,7 +124,7 @@ export interface Catalog {
    * there are others.
    */
   readonly offered: readonly string[];
-  /** All actions. */
+  /** The built-in actions, then the installation's own. */
   readonly actions: readonly Action[];
   /** The built-in roles and the installation's own. */
   readonly roles: readonly Role[];
@@ -152,10 +158,12 @@ export type HostResource = string | { readonly name: string; readonly credential
 const EDGE = { name: 'EDGE', credentials: true } as const satisfies HostResource;
 
 const ofPlugins: Exclude<HostResource, string>[] = [];
+const actionsOfPlugins: string[] = [];
 
-/** Adds resources of plugins to each catalog created after this. */
-export function addResources(resources: readonly Exclude<HostResource, string>[]): void {
+/** Adds resources and actions of plugins to each catalog created after this. */
+export function addVocabulary(resources: readonly Exclude<HostResource, string>[], actions: readonly string[]): void {
   ofPlugins.push(...resources);
+  actionsOfPlugins.push(...actions);
 }
 
 /** The problem with a resource of a plugin; undefined if there is none. @param others added at the same time */
@@ -174,10 +182,40 @@ export const HOST_RESOURCES: Rule<readonly HostResource[]> = list(
   textOr(options<Exclude<HostResource, string>>({ name: required(text), credentials: yesOrNo })),
 );
 
-/** An installation's own resources and roles, its limits and policy for keys, and how applications can ask for keys. */
-export interface CatalogAdditions {
+/** The most actions that a file, a host or a plugin adds: each can be granted on each resource. */
+export const MAX_ACTIONS = 32;
+
+/** The rule for a list of actions, each once. `createCatalog` checks the names. */
+export const HOST_ACTIONS: Rule<readonly string[]> = (value, path) => {
+  const problem = list(text)(value, path);
+  if (problem !== undefined) return problem;
+  const names = value as readonly string[];
+  if (names.length > MAX_ACTIONS) return `has ${names.length} actions. Declare at most ${MAX_ACTIONS}.`;
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  return repeated === undefined ? undefined : `has "${printable(repeated)}" twice.`;
+};
+
+/** Resources and actions that an installation or a host adds. */
+export interface Vocabulary {
   /** Names have capital letters, digits and underscores, at most 64. */
-  resources?: readonly HostResource[];
+  readonly resources?: readonly HostResource[];
+  /** Actions beside the built-in ones, such as `PUBLISH`. Names as those of resources. `X_ANY` brings `X_OWN`. */
+  readonly actions?: readonly string[];
+}
+
+/** The resources and actions of several parts. */
+export function vocabularyOf(...parts: readonly Vocabulary[]): Required<Vocabulary> {
+  return {
+    resources: parts.flatMap(({ resources = [] }) => resources),
+    actions: parts.flatMap(({ actions = [] }) => actions),
+  };
+}
+
+/**
+ * An installation's own resources, actions and roles, its limits and policy for keys, and how applications can ask for
+ * keys.
+ */
+export interface CatalogAdditions extends Vocabulary {
   /** Hidden built-in resources keep working, but are not offered for choice. Default: shown. */
   builtinResources?: (typeof BUILTIN_RESOURCES)[number];
   /** The permissions of each role. Names follow the rule for resources. */
@@ -209,6 +247,7 @@ const NONE: readonly Permission[] = [];
  */
 export function createCatalog({
   resources: declared = [],
+  actions: declaredActions = [],
   builtinResources = 'shown',
   roles = {},
   defaultLimits = [],
@@ -223,8 +262,10 @@ export function createCatalog({
   const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
   const ownNames = own.slice(1).map(({ name }) => name);
   const withCredentials = new Set(own.filter(({ credentials }) => credentials).map(({ name }) => name));
+  const ownActions = [...actionsOfPlugins, ...declaredActions];
+  const actions = [...new Set<string>([...ACTIONS, ...ownActions.flatMap(withOwn)])] as Action[];
   const permissions = new Map<Role, readonly Permission[]>([
-    ['ADMIN', resources.flatMap((resource) => ACTIONS.map((action): Permission => `${resource}:${action}`))],
+    ['ADMIN', resources.flatMap((resource) => actions.map((action): Permission => `${resource}:${action}`))],
     ['CONNECT', [...['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap(readAndUpdate), ...GUEST]],
     ['VIEWER', [...resources.filter((name) => isReadable(name, withCredentials)).map(read), ...GUEST]],
     ['GUEST', GUEST],
@@ -235,6 +276,7 @@ export function createCatalog({
   const { policy, issues } = readPolicy(rules);
   assertNone([
     ...own.map(invalidResource),
+    ...ownActions.map(invalidAction),
     ...Object.keys(roles).map(invalidRole),
     ...limits.issues.map(({ message }) => message),
     ...issues.map(({ message }) => message),
@@ -255,7 +297,7 @@ export function createCatalog({
         builtinResources === 'hidden' && ownNames.length > 0 ? ownNames : [...ownNames, ...resources.toSorted()],
       ),
     ],
-    actions: ACTIONS,
+    actions,
     roles: [...permissions.keys()],
     defaultLimits: limits.values,
     policy,
@@ -279,6 +321,19 @@ export function invalidResource({ name, credentials }: Exclude<HostResource, str
   if (credentials !== undefined && (RESOURCES as readonly string[]).includes(name))
     return `"${name}" is a built-in resource: its "credentials" setting cannot be changed.`;
   return NAME.test(name) ? undefined : `"${printable(name)}" is not a resource name: ${NAME_RULE}.`;
+}
+
+/** The problem with an action of an installation; undefined if there is none. */
+export function invalidAction(name: string): string | undefined {
+  if ((ACTIONS as readonly string[]).includes(name)) return `"${name}" is a built-in action. Leave it out.`;
+  if ((ACTIONS as readonly string[]).includes(`${name}_ANY`))
+    return `"${name}" reads like ${name}_ANY and ${name}_OWN, which are built in. Choose another word.`;
+  return NAME.test(name) ? undefined : `"${printable(name)}" is not the name of an action: ${NAME_RULE}.`;
+}
+
+/** An action, and the one that it includes. */
+export function withOwn(action: string): string[] {
+  return action.endsWith('_ANY') ? [action, action.replace(/_ANY$/, '_OWN')] : [action];
 }
 
 /** The problem with the name of an installation's role; undefined if there is none. */

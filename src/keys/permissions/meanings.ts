@@ -1,7 +1,22 @@
 /** An action in words, to put before a resource: `read all`. */
 export function meaningOfAction(action: string): string {
-  const [verb = '', extent] = action.toLowerCase().split('_');
-  return `${verb} ${extent === 'any' ? 'all' : 'its own'}`;
+  const { verb, extent } = partsOfAction(action);
+  return extent === '' ? verb : `${verb} ${extent === 'any' ? 'all' : 'its own'}`;
+}
+
+/** The verb of an action in words, and its extent, which an action of an installation can lack: `sign off`, `own`. */
+export function partsOfAction(action: string): { verb: string; extent: string } {
+  const [, verb = '', extent = ''] = /^(.*?)(?:_(any|own))?$/.exec(action.toLowerCase())!;
+  return { verb: verb.replaceAll(/_+/g, ' ').trim(), extent };
+}
+
+/** A verb for a key: `reads`, `publishes`, `applies`, `signs off`. */
+function forKey(verb: string): string {
+  const [first = '', ...rest] = verb.split(' ');
+  const inflected = /[^aeiou]y$/.test(first)
+    ? `${first.slice(0, -1)}ies`
+    : `${first}${/(?:s|x|z|ch|sh)$/.test(first) ? 'es' : 's'}`;
+  return [inflected, ...rest].join(' ');
 }
 
 /** A permission in words: `Can read all API keys.` @param permission `RESOURCE:ACTION` */
@@ -33,7 +48,7 @@ export function groupByAction(permissions: Iterable<string>): AllowedAction[] {
   );
   for (const permission of withoutIncluded([...new Set(permissions)])) {
     const [resource = '', action = ''] = permission.split(':');
-    resources.get(action)?.push(resource);
+    resources.set(action, [...(resources.get(action) ?? []), resource]);
   }
   return Array.from(resources, ([action, on]) => ({ action, resources: on.toSorted() })).filter(
     ({ resources: on }) => on.length > 0,
@@ -94,7 +109,7 @@ export function wordsOfGrants({
 }
 
 function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
-  const [verb = '', extent] = action.toLowerCase().split('_');
+  const { verb, extent } = partsOfAction(action);
   const names = resources.map(wordsOfResource);
   const named = names.length > NAMED_RESOURCES + 1 ? names.slice(0, NAMED_RESOURCES) : names;
   const others = names.length - named.length;
@@ -102,7 +117,7 @@ function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
   const listed = all.length > 1 ? `${all.slice(0, -1).join(', ')} and ${all.at(-1)}` : (all[0] ?? '');
   const what = extent === 'own' ? `its own ${listed}` : listed;
   return {
-    words: `${verb.charAt(0).toUpperCase()}${verb.slice(1)}s ${what}`,
+    words: `${forKey(verb).replace(/^./, (letter) => letter.toUpperCase())} ${what}`,
     codes: resources.map((resource) => `${resource}:${action}`),
   };
 }

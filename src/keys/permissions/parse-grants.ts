@@ -71,7 +71,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
     function insteadOf(): string {
       if (!resource) return 'List each permission, or grant a role: VIEWER reads, ADMIN includes all.';
       const start = actionText.toUpperCase().split('*')[0]!;
-      const all = catalog.actions.filter((each) => each.endsWith('_ANY'));
+      const all = catalog.actions.filter((each) => !each.endsWith('_OWN'));
       const meant = all.filter((each) => each.startsWith(start));
       return `List each one: ${(meant.length > 0 ? meant : all).map((each) => `${resource}:${each}`).join(',')}.`;
     }

@@ -1,5 +1,5 @@
 import { madeOnce } from '../basics/index.ts';
-import { type Action, ACTIONS, type Catalog, type Permission, type Role } from './catalog.ts';
+import { type Action, ACTIONS, type Catalog, type Permission, type Role, withOwn } from './catalog.ts';
 
 /** The allowed actions on one resource. */
 export interface ResourceActions {
@@ -9,24 +9,19 @@ export interface ResourceActions {
   actions: Action[];
 }
 
-const BITS = new Map<string, number>(ACTIONS.map((action, index) => [action, 1 << index]));
-/** Each `X_ANY` implies `X_OWN`, which is the next higher bit. */
-const ANY_BITS = ACTIONS.reduce((mask, action) => (action.endsWith('_ANY') ? mask | BITS.get(action)! : mask), 0);
-
 /**
  * An immutable set of permissions, in which `X_ANY` includes `X_OWN`.
  * @example
  * new PermissionSet(['DOCKER:READ_ANY']).has('DOCKER', 'READ_OWN'); // true
  */
 export class PermissionSet {
-  readonly #masks = new Map<string, number>();
+  readonly #actions = new Map<string, ReadonlySet<Action>>();
 
   /** The set of these permissions and those that they include. */
   constructor(permissions: Iterable<Permission> = []) {
     for (const permission of permissions) {
       const [resource, action] = splitPermission(permission);
-      const bit = BITS.get(action) ?? 0;
-      this.#masks.set(resource, (this.#masks.get(resource) ?? 0) | bit | ((bit & ANY_BITS) << 1));
+      this.#allow(resource, new Set(withOwn(action) as Action[]));
     }
   }
 
@@ -49,17 +44,17 @@ export class PermissionSet {
 
   /** True if an action on a resource is allowed. */
   has(resource: string, action: Action): boolean {
-    return ((this.#masks.get(resource) ?? 0) & BITS.get(action)!) !== 0;
+    return this.#actions.get(resource)?.has(action) ?? false;
   }
 
   /** The permissions in both sets: this set itself, if the other one has them all. */
   intersection(other: PermissionSet): PermissionSet {
     const both = new PermissionSet();
     let isWhole = true;
-    for (const [resource, mask] of this.#masks) {
-      const shared = mask & (other.#masks.get(resource) ?? 0);
-      if (shared !== 0) both.#masks.set(resource, shared);
-      if (shared !== mask) isWhole = false;
+    for (const [resource, actions] of this.#actions) {
+      const shared = new Set([...actions].filter((action) => other.has(resource, action)));
+      if (shared.size > 0) both.#actions.set(resource, shared);
+      if (shared.size < actions.size) isWhole = false;
     }
     return isWhole ? this : both;
   }
@@ -67,9 +62,9 @@ export class PermissionSet {
   /** The permissions of this set that another one lacks. */
   missingFrom(other: PermissionSet): Permission[] {
     const missing = new PermissionSet();
-    for (const [resource, mask] of this.#masks) {
-      const lacking = mask & ~(other.#masks.get(resource) ?? 0);
-      if (lacking !== 0) missing.#masks.set(resource, lacking);
+    for (const [resource, actions] of this.#actions) {
+      const lacking = new Set([...actions].filter((action) => !other.has(resource, action)));
+      if (lacking.size > 0) missing.#actions.set(resource, lacking);
     }
     return missing.permissions();
   }
@@ -82,16 +77,25 @@ export class PermissionSet {
   }
 
   #add(other: PermissionSet): void {
-    for (const [resource, mask] of other.#masks) this.#masks.set(resource, (this.#masks.get(resource) ?? 0) | mask);
+    for (const [resource, actions] of other.#actions) this.#allow(resource, actions);
   }
 
-  /** One entry per resource, its actions in the order of `ACTIONS`. */
-  byResource(): ResourceActions[] {
-    return Array.from(this.#masks, ([resource, mask]) => ({
-      resource,
-      actions: ACTIONS.filter((action) => (mask & BITS.get(action)!) !== 0),
-    }));
+  #allow(resource: string, actions: ReadonlySet<Action>): void {
+    const had = this.#actions.get(resource);
+    this.#actions.set(resource, had ? new Set([...had, ...actions]) : actions);
   }
+
+  /** One entry per resource, its actions in the order of `ACTIONS`, and then those of the installation. */
+  byResource(): ResourceActions[] {
+    return Array.from(this.#actions, ([resource, actions]) => ({ resource, actions: [...actions].toSorted(byOrder) }));
+  }
+}
+
+const ORDER: ReadonlyMap<Action, number> = new Map(ACTIONS.map((action, index) => [action, index]));
+
+function byOrder(one: Action, other: Action): number {
+  const [place, otherPlace] = [ORDER.get(one) ?? ORDER.size, ORDER.get(other) ?? ORDER.size];
+  return place - otherPlace || (one < other ? -1 : 1);
 }
 
 /** How many different grants of an installation are remembered: most keys share their grants with others. */

@@ -235,16 +235,13 @@ describe('creating a key in the console', () => {
   });
 
   it('says where, in which header and how a key is used: also with guarded services', async () => {
-    const config = await parseConfig(
-      {
-        path: 'svc-api.yaml',
-        text:
-          'credentials: [{ header: X-Api-Key }, bearer, basic]\nroutes:\n' +
-          '  - { host: wiki.example.org, path: /api/**, methods: [GET], allow: DOCKER:READ_ANY }\n' +
-          '  - { host: wiki.example.org, path: /admin/**, allow: DOCKER:DELETE_ANY }\n',
-      },
-      [],
-    );
+    const config = await parseConfig({
+      path: 'svc-api.yaml',
+      text:
+        'credentials: [{ header: X-Api-Key }, bearer, basic]\nroutes:\n' +
+        '  - { host: wiki.example.org, path: /api/**, methods: [GET], allow: DOCKER:READ_ANY }\n' +
+        '  - { host: wiki.example.org, path: /admin/**, allow: DOCKER:DELETE_ANY }\n',
+    });
     const service = await startConsoleService({ app: { config } });
     const { visitor } = await visitorWith(service, { name: 'Ada', roles: ['ADMIN'] });
     await visitor.open('keys/new');

@@ -17,7 +17,7 @@ describe('what the console shows of the service', () => {
   let test: TestService;
   let visitor: Visitor;
   before(async () => {
-    const config = await parseConfig({ path: 'svc-api.yaml', text: ROUTES }, []);
+    const config = await parseConfig({ path: 'svc-api.yaml', text: ROUTES });
     test = await startConsoleService({ defaultLimits: config.limits.default, app: { config } });
     ({ visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] }));
     await test.keys.create({ name: 'Deploy', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
@@ -126,7 +126,7 @@ describe('what the console shows of a service with 10,000 routes', () => {
       (_, index) => `  - { host: "*", path: /team${index % 100}/service${index}/**, allow: DOCKER:READ_ANY }`,
     );
     const text = `routes:\n${routes.join('\n')}\n`;
-    const config = await parseConfig({ path: 'svc-api.yaml', text }, []);
+    const config = await parseConfig({ path: 'svc-api.yaml', text });
     const test = await startConsoleService({ app: { config } });
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     const least = new Map<string, number>();

@@ -5,14 +5,14 @@ import { ALL_ACCESS, type ResourceActions } from '../../../keys/permissions/inde
 import { meaningOfPermission } from '../../../keys/permissions/meanings.ts';
 import { accessField, CUSTOM, levelOf, levelsOf, NOTHING } from '../access-levels.ts';
 import {
+  byVerb,
   type ChosenGrants,
-  EXTENTS,
   FIELDS,
   type Grantable,
   type GrantableRole,
   grantsInputOf,
   permissionsOf,
-  VERBS,
+  type VerbActions,
   WITHHELD,
 } from './grants.ts';
 
@@ -124,22 +124,26 @@ function AccessRow({ row, held, ticked }: RowParts) {
         ))}
       </div>
       <div class="finer" role="group" aria-label={`${resource}, single actions`}>
-        {VERBS.map((verb) => (
-          <Choices row={row} verb={verb} held={held} ticked={ticked} />
+        {byVerb(actions).map((of) => (
+          <Choices resource={resource} of={of} held={held} ticked={ticked} />
         ))}
       </div>
     </div>
   );
 }
 
-function Choices({ row: { resource, actions }, verb, held, ticked }: RowParts & { verb: string }) {
-  const offered = EXTENTS.filter((extent) => actions.some((action) => action === `${verb}_${extent}`));
-  if (offered.length === 0) return null;
+function Choices({
+  resource,
+  of: { verb, actions },
+  held,
+  ticked,
+}: Omit<RowParts, 'row'> & { resource: string; of: VerbActions }) {
+  const hasExtents = actions.some(({ extent }) => extent !== '');
   return (
     <span>
-      <span class="faint" aria-hidden="true">{`${capitalized(verb)} `}</span>
-      {offered.map((extent) => {
-        const permission = `${resource}:${verb}_${extent}`;
+      {hasExtents && <span class="faint" aria-hidden="true">{`${capitalized(verb)} `}</span>}
+      {actions.map(({ action, extent }) => {
+        const permission = `${resource}:${action}`;
         const isGrantable = held.has(permission);
         const meaning = meaningOfPermission(permission);
         return (
@@ -149,9 +153,9 @@ function Choices({ row: { resource, actions }, verb, held, ticked }: RowParts & 
               name={FIELDS.permission}
               value={permission}
               checked={ticked.has(permission)}
-              aria-label={`${resource}: ${verb.toLowerCase()} ${extent.toLowerCase()}`}
+              aria-label={`${resource}: ${verb} ${extent}`.trim()}
             />
-            {` ${extent.toLowerCase()}`}
+            {` ${extent === '' ? verb : extent}`}
             {!isGrantable && '*'}
           </label>
         );
@@ -170,7 +174,7 @@ function rowsOf({ permissions, offered }: Grantable, has: readonly string[]): Re
 }
 
 function capitalized(word: string): string {
-  return word.charAt(0) + word.slice(1).toLowerCase();
+  return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
 /** Lets a person choose roles. */
@@ -236,5 +240,5 @@ export function PermissionGroups({ of }: { of: readonly ResourceActions[] }) {
 
 /** `READ_ANY` is "read any". */
 function wordsOf(action: string): string {
-  return action.toLowerCase().replace('_', ' ');
+  return action.toLowerCase().replaceAll('_', ' ');
 }

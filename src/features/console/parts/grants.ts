@@ -1,5 +1,6 @@
 import { accessField, CUSTOM, NOTHING } from '../access-levels.ts';
 import type { Action, ResourceActions } from '../../../keys/permissions/index.ts';
+import { partsOfAction } from '../../../keys/permissions/meanings.ts';
 
 /** A role that can be granted. */
 export interface GrantableRole {
@@ -20,13 +21,37 @@ export interface Grantable {
   readonly withheld: readonly string[];
 }
 
-/** Verbs and extents in the order they are shown, the least powerful first. */
-export const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'] as const;
-export const EXTENTS = ['OWN', 'ANY'] as const;
-/** The actions in that order. */
-export const SHOWN_ACTIONS: readonly Action[] = VERBS.flatMap((verb) =>
-  EXTENTS.map((extent): Action => `${verb}_${extent}`),
+/** The built-in actions in the order they are shown, the least powerful first. */
+export const SHOWN_ACTIONS: readonly Action[] = ['READ', 'CREATE', 'UPDATE', 'DELETE'].flatMap((verb) =>
+  ['OWN', 'ANY'].map((extent) => `${verb}_${extent}` as Action),
 );
+
+/** A verb in words, with its actions, each with its extent: an action of an installation can have none. */
+export interface VerbActions {
+  readonly verb: string;
+  readonly actions: readonly { readonly action: Action; readonly extent: string }[];
+}
+
+/** Actions by their verbs, the built-in ones first, each verb with its least powerful action first. */
+export function byVerb(actions: Iterable<Action>): VerbActions[] {
+  const given = new Set(actions);
+  const ordered = [
+    ...SHOWN_ACTIONS.filter((action) => given.has(action)),
+    ...[...given].filter((action) => !BUILT_IN.has(action)),
+  ];
+  const verbs = new Map<string, VerbActions['actions'][number][]>();
+  for (const action of ordered) {
+    const { verb, extent } = partsOfAction(action);
+    verbs.set(verb, [...(verbs.get(verb) ?? []), { action, extent }]);
+  }
+  return Array.from(verbs, ([verb, of]) => ({
+    verb,
+    actions: of.toSorted((one, other) => EXTENTS.indexOf(one.extent) - EXTENTS.indexOf(other.extent)),
+  }));
+}
+
+const BUILT_IN = new Set(SHOWN_ACTIONS);
+const EXTENTS = ['', 'own', 'any'];
 
 /** Says that the policy forbids a grant. */
 export const WITHHELD = 'The policy of this service does not let keys grant this.';

@@ -1,7 +1,7 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { formatTime, KeysError, printable, withoutUndefined } from '../../../keys/basics/index.ts';
 import { TokenRefused } from '../identified-token.ts';
-import { hostResources } from '../../../cli/host.ts';
+import { hostVocabulary } from '../../../cli/host.ts';
 import { readText } from '../../../cli/input/input.ts';
 
 /** The reason a token is refused, with details for the operator only. */
@@ -18,11 +18,11 @@ function refusalText({ message, cause }: TokenRefused): string {
 export async function explainToken(oclif: OclifConfig, named: string | undefined, file: string) {
   const [{ loadConfig }, ofHost, { Federation }, { IssuerKeys }] = await Promise.all([
     import('../../../config/load-config.ts'),
-    hostResources(oclif),
+    hostVocabulary(oclif),
     import('../federation.ts'),
     import('../issuer-keys.ts'),
   ]);
-  const { federation: rules } = await loadConfig(withoutUndefined({ file: named, resources: ofHost }));
+  const { federation: rules } = await loadConfig(withoutUndefined({ file: named, ...ofHost }));
   if (rules.length === 0)
     throw new KeysError('CONFIG_UNAVAILABLE', 'The configuration has no "federation". Pass --config <path>.');
   const token = (await readText(file, file)).trim();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
-import { hostResources } from '../../../cli/host.ts';
+import { hostVocabulary } from '../../../cli/host.ts';
 import { KeysError, printable, withoutUndefined } from '../../../keys/basics/index.ts';
 import { type NoticeSettings, shownWebhook, testNotice } from '../notice.ts';
 
@@ -11,8 +11,8 @@ import { type NoticeSettings, shownWebhook, testNotice } from '../notice.ts';
  * SCHEMA_INVALID, USAGE
  */
 export async function readDeclaredWebhook(oclif: OclifConfig, named: string | undefined): Promise<NoticeSettings> {
-  const [{ loadConfig }, ofHost] = await Promise.all([import('../../../config/load-config.ts'), hostResources(oclif)]);
-  const { file, notices } = await loadConfig(withoutUndefined({ file: named, resources: ofHost }));
+  const [{ loadConfig }, ofHost] = await Promise.all([import('../../../config/load-config.ts'), hostVocabulary(oclif)]);
+  const { file, notices } = await loadConfig(withoutUndefined({ file: named, ...ofHost }));
   if (notices) return notices;
   const missing =
     file === undefined

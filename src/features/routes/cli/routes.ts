@@ -1,5 +1,5 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
-import { hostResources } from '../../../cli/host.ts';
+import { hostVocabulary } from '../../../cli/host.ts';
 import { firstOf, formatCount } from '../../../cli/output.ts';
 import type { Config } from '../../../config/config.ts';
 import type { AuditEntry, AuditRequest } from '../../../keys/audit/index.ts';
@@ -13,7 +13,7 @@ import {
   withoutUndefined,
 } from '../../../keys/basics/index.ts';
 import type { ApiKey, Status } from '../../../keys/key/index.ts';
-import type { CatalogAdditions } from '../../../keys/permissions/index.ts';
+import { type CatalogAdditions, vocabularyOf } from '../../../keys/permissions/index.ts';
 import type { Allow, Explanation, Match, WideRoute } from '../index.ts';
 
 export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect' | 'upstreams'> {
@@ -34,10 +34,9 @@ export async function readDeclaredRoutes(
   named: string | undefined,
   onUnmet?: (text: string) => void,
 ): Promise<DeclaredRoutes> {
-  const [{ loadConfig }, ofHost] = await Promise.all([import('../../../config/load-config.ts'), hostResources(oclif)]);
-  const { file, routes, expect, upstreams, resources, builtinResources, roles } = await loadConfig(
-    withoutUndefined({ file: named, resources: ofHost, onUnmet }),
-  );
+  const [{ loadConfig }, ofHost] = await Promise.all([import('../../../config/load-config.ts'), hostVocabulary(oclif)]);
+  const config = await loadConfig(withoutUndefined({ file: named, ...ofHost, onUnmet }));
+  const { file, routes, expect, upstreams, builtinResources, roles } = config;
   if (file === undefined) {
     const remedy = 'Pass --config <path>, or set SVC_API_CONFIG.';
     throw new KeysError('CONFIG_UNAVAILABLE', `There is no configuration. ${remedy}`);
@@ -47,7 +46,7 @@ export async function readDeclaredRoutes(
     routes,
     expect,
     upstreams,
-    additions: { resources: [...ofHost, ...resources], builtinResources, roles },
+    additions: { ...vocabularyOf(ofHost, config), builtinResources, roles },
   };
 }
 

@@ -6,7 +6,7 @@ import {
   withoutIncluded,
 } from '../../../../keys/permissions/index.ts';
 import { OperationFailed, orFailed } from '../../operations.ts';
-import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
+import { byVerb, permissionsOf, SHOWN_ACTIONS, type VerbActions } from '../../parts/grants.ts';
 import { GrantWords } from '../../permission-words.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { type KeyStatus, formatCount, formatNumber, KeyLink, LinkButton } from '../../parts/notice.tsx';
@@ -43,7 +43,13 @@ function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatal
   );
 }
 
+/** True for an action without ANY and OWN. */
+function isOne({ actions }: VerbActions): boolean {
+  return actions.length === 1 && actions[0]!.extent === '';
+}
+
 function MatrixTable({ rows }: { rows: readonly Row[] }) {
+  const verbs = byVerb(rows[0]!.cells.map(({ action }) => action));
   return (
     <table class="matrix list">
       <thead>
@@ -51,16 +57,16 @@ function MatrixTable({ rows }: { rows: readonly Row[] }) {
           <th scope="col" rowspan={2}>
             Resource
           </th>
-          {VERBS.map((verb) => (
-            <th scope="colgroup" colspan={2}>
-              {verb.charAt(0) + verb.slice(1).toLowerCase()}
+          {verbs.map((of) => (
+            <th scope={isOne(of) ? 'col' : 'colgroup'} colspan={of.actions.length} {...(isOne(of) && { rowspan: 2 })}>
+              {of.verb.charAt(0).toUpperCase() + of.verb.slice(1)}
             </th>
           ))}
         </tr>
         <tr>
-          {SHOWN_ACTIONS.map((action) => (
-            <th scope="col">{action.split('_')[1]!.toLowerCase()}</th>
-          ))}
+          {verbs
+            .filter((of) => !isOne(of))
+            .flatMap(({ verb, actions }) => actions.map(({ extent }) => <th scope="col">{extent || verb}</th>))}
         </tr>
       </thead>
       <tbody>
@@ -86,7 +92,7 @@ function CellOf({ resource, cell }: { resource: string; cell: Cell }) {
     <td
       class={cell.state}
       title={`${resource}:${cell.action}: ${words}`}
-      data-label={cell.action.toLowerCase().replace('_', ' ')}
+      data-label={cell.action.toLowerCase().replaceAll('_', ' ')}
     >
       <span aria-hidden="true">{SYMBOLS[cell.state]}</span>
       {cell.grantedBy.length > 0 && <small aria-hidden="true"> {sourceOf(cell)}</small>}
@@ -301,9 +307,12 @@ function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
     if (denier) return { action, state: 'denied', grantedBy, deniedBy: denier.name };
     return { action, state: used.has(resource, action) ? 'used' : 'unused', grantedBy };
   };
-  return granted.byResource().map(({ resource }) => ({
+  const all = granted.byResource();
+  const shown = byVerb([...SHOWN_ACTIONS, ...all.flatMap(({ actions }) => actions)]);
+  const columns = shown.flatMap(({ actions }) => actions.map(({ action }) => action));
+  return all.map(({ resource }) => ({
     resource,
-    cells: SHOWN_ACTIONS.map((action) => cellOf(resource, action)),
+    cells: columns.map((action) => cellOf(resource, action)),
   }));
 }
 

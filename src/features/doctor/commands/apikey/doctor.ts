@@ -35,7 +35,7 @@ export default class Doctor extends StoreCommand {
         database: flags.database,
         configFile: this.configFile,
         env: this.environment,
-        resources: async () => (await import('../../../../cli/host.ts')).hostResources(this.config),
+        ofHost: async () => (await import('../../../../cli/host.ts')).hostVocabulary(this.config),
         environment,
         onVerified: progress.of('Verifying', 'entries'),
       }),

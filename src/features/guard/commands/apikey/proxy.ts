@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand, examplesOf } from '../../../../cli/base-command.ts';
 import { CliError } from '../../../../cli/errors.ts';
-import { hostResources } from '../../../../cli/host.ts';
+import { hostVocabulary } from '../../../../cli/host.ts';
 import { commandText } from '../../../../cli/output.ts';
 import { formatList, printable, suggestion } from '../../../../keys/basics/index.ts';
 import { createCatalog, invalidResource } from '../../../../keys/permissions/index.ts';
@@ -71,7 +71,7 @@ export default class Proxy extends BaseCommand {
     });
     if ('refusal' in made) throw new CliError('USAGE', made.refusal);
     const { configuration, files, guard } = made.value;
-    const { resources } = createCatalog({ resources: await hostResources(this.config) });
+    const { resources } = createCatalog(await hostVocabulary(this.config));
     const steps = [
       ...files.map(({ from, to }) => `Copy ${from} to ${to}.`),
       ...(guard === undefined ? [] : [`Start the guard: ${guard}`]),
