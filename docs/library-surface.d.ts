@@ -162,11 +162,11 @@ export interface CreateAppOptions {
     introspection?: IntrospectionMode;
     cors?: CorsOptions;
     publicUrl?: string;
-    clients?: readonly Client[];
     failedCredentials?: string | false;
     console?: boolean;
     log?: Log;
     replaces?: ServiceApp;
+    clients?: readonly Client[];
 }
 
 export interface CreatedKey extends NewSecret {
@@ -316,9 +316,7 @@ export declare function openEdge(options: OpenEdgeOptions): Promise<OpenKeys>;
 
 export interface OpenEdgeOptions extends CatalogAdditions {
     origin?: string;
-    feed?: {
-        nats: NatsFeedOptions;
-    };
+    feed?: EdgeFeed;
     token?: string;
     tokenFile?: string;
     maxStale?: string;
@@ -763,8 +761,8 @@ export interface Feature extends FeatureOfFields {
     readonly schema?: () => Promise<FeatureSchema<Config | undefined>>;
     readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
     readonly background?: (context: BackgroundContext) => Promise<Background>;
-    readonly notices?: NoticeChannels;
     readonly checks?: readonly DoctorCheck[];
+    readonly notices?: NoticeChannels;
 }
 
 export interface FeatureContext extends RouteContext {
@@ -882,6 +880,13 @@ export interface About {
     readonly remedy?: string;
 }
 
+export interface AccessDecision {
+    allowed: boolean;
+    grantedBy: Grant[];
+    status: Status;
+    deniedBy: ApiKey | null;
+}
+
 export interface AccessObserver {
     used(permission: Permission): void;
     granted(role: Role): void;
@@ -898,7 +903,41 @@ export type Actor = Principal | typeof OPERATOR;
 
 export type AddedError = Omit<ErrorEntry, 'graphql' | 'page'>;
 
+export interface AddedFlag {
+    readonly description: string;
+    readonly value?: string;
+    readonly group?: string;
+}
+
+export interface AncestorLimit extends KeyRestrictions {
+    ancestor: ApiKey;
+    status: Status;
+    expiresAt: number | null;
+    permissions: Permission[];
+}
+
 export type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
+
+interface Answers {
+    apiKeys: KeyPage;
+    apiKey: KeyState | null | undefined;
+    apiKeyList: SortedKeys;
+    permissions: Catalog;
+    previewApiKey: Preview;
+    createApiKey: Created;
+    updateApiKey: Changed & {
+        readonly confusable: ConfusableName[];
+    };
+    setApiKeyEnabled: Changed & Pick<Deleted, 'issued'>;
+    rotateApiKey: Rotated;
+    finishApiKeyRotation: KeyState;
+    rollBackApiKeyRotation: KeyState;
+    deleteApiKeys: Deleted;
+    apiKeyChangePlan: ManyPlan;
+    narrowApiKeys: readonly KeyName[];
+    updateApiKeys: readonly KeyName[];
+    auditLog: AuditEntry[];
+}
 
 interface AnyAddedField {
     readonly label: string;
@@ -929,15 +968,14 @@ export interface AppPlaces extends ShortcutParts {
     readonly links: HomeLink[];
 }
 
+type Asked<Input, Answer> = Input extends {
+    delivery?: unknown;
+} ? Omit<Input, 'delivery'> & {
+    readonly delivery?: SecretDelivery<Answer> | undefined;
+} : Input;
+
 interface Asking {
     readonly actor: Actor;
-}
-
-export interface Attempt {
-    id: string;
-    at: number;
-    failure: string | null;
-    nextAt: number | null;
 }
 
 export declare class AttemptCounter;
@@ -1036,8 +1074,18 @@ export interface AuditReader {
     } | undefined>;
     head(): Promise<AuditPosition | undefined>;
     start(): Promise<AuditPosition | undefined>;
-    lastBefore(time: number, now: number): Promise<AuditPosition | undefined>;
+    lastBefore(time: number, upTo: number): Promise<AuditPosition | undefined>;
     findLost(after: number, upTo: number): Promise<AuditEntry[]>;
+}
+
+export interface AuditRequest {
+    apiKey?: string | null;
+    actor?: string | null;
+    action?: string | null;
+    outcome?: string | null;
+    since?: string | null;
+    until?: string | null;
+    first?: number | null;
 }
 
 export interface AuditSelection extends AuditFilter {
@@ -1071,15 +1119,19 @@ export interface BackgroundContext {
         readonly check: RequestCheck;
     };
     readonly config: Config;
-    readonly notices: NoticeStore;
     readonly features: readonly OwnFeature[];
     readonly hasGraphQL: boolean;
     readonly turn: Promise<void>;
     readonly log: Log;
-    readonly onStarted: (notices: MeasuredNotices) => void;
+    readonly measure: (metrics: readonly AddedMetric[]) => void;
 }
 
 export declare class BearerCheck;
+
+export interface Budget {
+    readonly limit: Limit;
+    readonly left: number;
+}
 
 export declare const BUDGET_UNITS: readonly ['budget', 'uses'];
 
@@ -1092,6 +1144,10 @@ export interface BudgetLimits {
 }
 
 export declare const BUILTIN_RESOURCES: readonly ['shown', 'hidden'];
+
+interface ById {
+    readonly id: string;
+}
 
 export interface Catalog {
     readonly resources: readonly string[];
@@ -1114,6 +1170,11 @@ export interface Chain {
     readonly isComplete: boolean;
 }
 
+export interface Changed {
+    readonly before?: KeyFields;
+    readonly after: KeyState;
+}
+
 export type ChangeRule = (place: Place, key: ApiKey) => void | Promise<void>;
 
 export interface Charge {
@@ -1124,13 +1185,26 @@ export interface Charge {
 
 export interface CheckedStore {
     readonly repository: Omit<KeyRepository, 'write' | 'follow' | 'watchHearing'>;
-    readonly notices: Pick<NoticeStore, 'status'>;
 }
 
 export interface CheckParts {
     refusals: RefusalLog;
     failures: FailureLog;
     failedCredentials: AttemptCounter | undefined;
+}
+
+export interface Client extends ClientOperations, OperationsClient {
+    readonly exists: boolean;
+    readonly revertsAll: boolean;
+    readonly mostAtOnce: number;
+    readonly pollMs: number;
+    show(name: string): Promise<KeyWithAccess | undefined>;
+    review(): AsyncGenerator<readonly ReviewedKey[]>;
+    findConfusableNames(name: string): Promise<ConfusableName[]>;
+    decide(key: KeyFields, permission: string): Promise<KeyDecision>;
+    suggest(key: KeyFields): Promise<Suggestion>;
+    findNameOfWorking?(secret: string): Promise<string | undefined>;
+    close(): Promise<void>;
 }
 
 export interface ClientAddress {
@@ -1141,10 +1215,19 @@ export interface ClientAddress {
 
 export declare class ClientAddresses;
 
+export type ClientOperations = {
+    readonly [Name in keyof Answers]: (input: Asked<InputOf<Name>, Answers[Name]>) => Promise<Answers[Name]>;
+};
+
 export interface ColumnTypes {
     readonly dialect: DialectName;
     readonly text: RawBuilder<unknown>;
     readonly keyId: RawBuilder<unknown>;
+}
+
+export interface CommandAddition {
+    readonly flags: Readonly<Record<string, AddedFlag>>;
+    readonly run?: (command: RunningCommand) => Promise<object>;
 }
 
 export interface Connection {
@@ -1185,8 +1268,6 @@ export interface CoreTables {
     audit_start: AuditPositionTable;
     limit_states: LimitStateTable;
     used_tokens: UsedTokenTable;
-    notice_state: NoticeStateTable;
-    notice_outbox: NoticeOutboxTable;
     svc_api_features: FeatureTable;
     kept_rows: KeptRowTable;
 }
@@ -1196,6 +1277,18 @@ export declare class Cors;
 export type CreateContext = (context: Omit<GraphQLContext, 'principal'> & {
     readonly principal: Caller;
 }) => object | Promise<object>;
+
+export interface Created {
+    readonly key: string;
+    readonly apiKey: KeyFields;
+    readonly replaced: readonly KeyName[];
+    readonly confusable: ConfusableName[];
+}
+
+export interface Deleted {
+    readonly keys: readonly KeyName[];
+    readonly issued: readonly NamedIssue[];
+}
 
 export type DialectName = 'sqlite' | 'postgres';
 
@@ -1213,38 +1306,19 @@ export interface DocumentIssue {
 
 export type DocumentPath = readonly (string | number)[];
 
+export declare class DocumentReader;
+
 type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
 
-export type EndingKey = ApiKey & {
-    expiresAt: number;
-};
-
-interface EndingsPosition {
-    until: number;
-    next?: {
-        to: number;
-        threshold: number;
-        after?: EndPosition | undefined;
-    } | undefined;
+export interface EdgeFeed {
+    nats: NatsFeedOptions;
 }
 
 export type Endpoint = (typeof ENDPOINTS)[number];
 
 export declare const ENDPOINTS: readonly ['graphql', 'introspect', 'consent', 'console', 'sign-in', 'health', 'home', 'forward-auth', 'guard', 'other'];
-
-interface EndPosition {
-    expiresAt: number;
-    id: string;
-}
-
-export interface EndsQuery {
-    from: number;
-    to: number;
-    after: EndPosition | undefined;
-    limit: number;
-}
 
 export interface ErrorEntry {
     readonly exit?: number | null;
@@ -1312,7 +1386,6 @@ export type FieldValues = Omit<KeyValues, keyof typeof fixedFields>;
 export interface Filter {
     readonly help?: string;
     readonly example?: string;
-    readonly flagOfChange?: string;
 }
 
 export type FilterName = {
@@ -1347,6 +1420,23 @@ export interface FoundRow {
     row: KeyRowBySecret | undefined;
     ancestors: readonly KeyRow[];
 }
+
+type Given = {
+    readonly [Name in string]?: any;
+};
+
+export declare const GIVEN_FIELDS: readonly [...("allowFrom" | "description" | "limits" | "metadata" | "name" | "owner" | "permissions" | "roles" | "tags")[], "expiresAt"];
+
+export interface GivenField<Value, Given = Value> {
+    readonly none: Value;
+    readonly form: 'text' | 'list' | 'number' | 'boolean' | 'json';
+    readonly rule: Rule<Given>;
+    validate(given: Given, catalog: Catalog): Issue[];
+    read(given: Given, catalog: Catalog): Value;
+    readIn(document: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Value;
+}
+
+export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
 
 export interface GraphQLContext {
     readonly principal: Principal;
@@ -1383,6 +1473,8 @@ export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'sta
     readonly routeContext: RouteContext;
 };
 
+type InputOf<Name extends keyof Answers> = (typeof OPERATIONS)[Name] extends KeysOperation<infer Input, unknown> ? Input : never;
+
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 export declare class Issuer;
@@ -1417,10 +1509,22 @@ declare const KEY: {
     checksum: string | null;
 };
 
+export declare const KEY_SORTS: readonly ['CREATED', 'NAME', 'EXPIRES', 'LAST_USED'];
+
 export interface KeyCounts {
     readonly counts: Readonly<Record<Status, number>>;
     readonly nextExpiry: number | null;
 }
+
+export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
+    readonly permission: Permission;
+    readonly deniedBy: {
+        readonly id: string;
+        readonly name: string | null;
+    } | null;
+}
+
+export type KeyFields = Omit<ApiKey, 'rotation' | 'damaged' | 'unknownFields'>;
 
 export interface KeyFilter extends FilterValues {
     search?: string | undefined;
@@ -1467,6 +1571,13 @@ export interface KeyLabelTable {
     key_id: string;
 }
 
+export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
+    readonly ancestor: {
+        readonly id: string;
+        readonly name: string | null;
+    };
+}
+
 export interface KeyListener {
     readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined | Promise<KeysError | undefined>;
     readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
@@ -1479,6 +1590,19 @@ export interface KeyListener {
 }
 
 export declare class KeyManagement;
+
+export type KeyName = Pick<ApiKey, 'id' | 'name'>;
+
+export interface KeyPage {
+    readonly keys: KeyState[];
+    readonly hasNextPage: boolean;
+}
+
+export interface KeyPreview extends GivenFields {
+    effectivePermissions: Permission[];
+    replaced: ApiKey[];
+    confusable: ConfusableName[];
+}
 
 export interface KeyRepository extends KeyFinder {
     readonly kind: StoreKind;
@@ -1497,6 +1621,8 @@ export interface KeyRepository extends KeyFinder {
     follow(follower: Follower): Promise<Following>;
 }
 
+export type KeyRestrictions = ValuesOf<typeof restrictionFields>;
+
 export type KeyRow = typeof KEY;
 
 export type KeyRowBySecret = KeyRow & {
@@ -1507,7 +1633,19 @@ export interface KeysOperation<Input extends object, Answer> extends Operation {
     run(keys: KeysService, input: Input, actor: Actor): Answer;
 }
 
+export type KeySort = (typeof KEY_SORTS)[number];
+
 export declare class KeysService extends KeyManagement;
+
+export interface KeyState {
+    readonly apiKey: KeyFields;
+    readonly status: Status;
+    readonly disabledByPolicy: boolean;
+    readonly unknownGrants: Grant[];
+    readonly rotation: Omit<Rotation, 'grace'> | null;
+    readonly use: UseTotals;
+    readonly budgets: readonly Budget[];
+}
 
 export interface KeyUse extends UseTotals {
     id: string;
@@ -1523,6 +1661,12 @@ export interface KeyUsesTable {
 }
 
 export type KeyValues = typeof NO_VALUES;
+
+export interface KeyWithAccess extends KeyState {
+    readonly effectivePermissions: Permission[];
+    readonly limitedBy: KeyLimit[];
+    readonly issued: readonly NamedIssue[];
+}
 
 export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
     port: WritePorts['port'];
@@ -1604,19 +1748,32 @@ export interface ListQuery extends KeyFilter {
 
 export declare const LOG_LEVELS: readonly ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-export interface MeasuredNotices {
-    readonly counts: {
-        readonly delivered: number;
-        readonly failed: number;
-        readonly givenUp: number;
-    };
-    countWaiting(): Promise<number | undefined>;
+export interface ManyChangePlan<Key = ApiKey> extends Reach {
+    readonly changing: readonly Key[];
+    readonly unchanged: readonly Key[];
+    readonly refused: readonly {
+        readonly key: Key;
+        readonly refusal: Refusal;
+    }[];
 }
+
+export interface ManyChangeRequest {
+    readonly what: 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
+    readonly expiresAt?: string | null | undefined;
+    readonly change?: KeyChange | undefined;
+}
+
+export type ManyPlan = ManyChangePlan<KeyName>;
 
 export interface NamedCommands {
     readonly create: string;
     readonly login: string;
 }
+
+export type NamedIssue = Omit<Issued, 'apiKey'> & {
+    readonly keyId: string | null;
+    readonly disabled: boolean;
+};
 
 export interface NamedOperation {
     readonly isMutation: boolean;
@@ -1665,84 +1822,6 @@ export interface NoticeChannel {
 
 export type NoticeChannels = Readonly<Record<string, () => Promise<NoticeChannel>>>;
 
-interface NoticedRefusals {
-    hour: number;
-    ids: readonly string[];
-}
-
-export interface NoticeOutboxTable {
-    id: string;
-    type: string;
-    created_at: number;
-    body: string;
-    attempts: number;
-    next_at: number;
-}
-
-export interface NoticeState {
-    logNumber: number;
-    seenAt: number;
-    endings: EndingsPosition;
-    refusals: NoticedRefusals;
-    gone: string | null;
-}
-
-export interface NoticeStateTable {
-    one: 1;
-    log_number: number;
-    seen_at: number;
-    endings: string;
-    refusals: string;
-    gone: string | null;
-    holder: string | null;
-    leased_until: number;
-    failed_at: number | null;
-    failure: string | null;
-    delivered_at: number | null;
-}
-
-export interface NoticeStatus {
-    seenAt: number;
-    waiting: number;
-    oldestAt: number | null;
-    behind: number;
-    deliveredAt: number | null;
-    failedAt: number | null;
-    failure: string | null;
-    gone: string | null;
-}
-
-export interface NoticeStore {
-    withLease<Result>(lease: {
-        holder: string;
-        forMs: number;
-    }, work: (writer: NoticeWriter) => Promise<Result>): Promise<Result | undefined>;
-    release(holder: string): Promise<void>;
-    isFree(holder: string): Promise<boolean>;
-    pending(): Promise<PendingNotices>;
-    changesReceived(): number | undefined;
-    countWaiting(): Promise<number>;
-    due(now: number, limit: number): Promise<WaitingNotice[]>;
-    findRefused(hour: number, query: {
-        least: number;
-        limit: number;
-    }): Promise<RefusedKey[]>;
-    status(): Promise<NoticeStatus | undefined>;
-    forgetGone(): Promise<void>;
-}
-
-export interface NoticeWriter {
-    readonly state: NoticeState | undefined;
-    head(): Promise<number>;
-    entries(after: number, limit: number): Promise<AuditEntry[]>;
-    ending(query: EndsQuery): Promise<EndingKey[]>;
-    countWaiting(): Promise<number>;
-    add(notices: readonly Notice[], now: number): Promise<void>;
-    setState(state: NoticeState): Promise<void>;
-    settle(attempts: readonly Attempt[]): Promise<void>;
-    clear(): Promise<void>;
-}
-
 export type NotificationReport = (problem: Error | undefined) => void;
 
 export type OnRefused = (refused: RefusalReply) => object;
@@ -1770,6 +1849,74 @@ export interface Operation {
 
 export type Operations = Readonly<Record<string, Operation & Partial<KeysOperation<object, unknown>>>>;
 
+export declare const OPERATIONS: {
+    readonly me: import("./operation.ts").Operation;
+    readonly online: import("./operation.ts").Operation;
+    readonly info: import("./operation.ts").Operation;
+    readonly health: import("./operation.ts").KeysOperation<object, Promise<import("../service/store-health.ts").Health>>;
+    readonly apiKeys: import("./operation.ts").KeysOperation<{
+        query: PageQuery;
+    }, Promise<import("../service/management.ts").Page>>;
+    readonly apiKey: import("./operation.ts").KeysOperation<WhichKey, Promise<ApiKey | undefined>>;
+    readonly node: import("./operation.ts").KeysOperation<ById, Promise<ApiKey | undefined>>;
+    readonly apiKeyList: import("./operation.ts").KeysOperation<{
+        query: SelectionQuery;
+    }, Promise<import("../lists/key-lists.ts").SelectedKeys>>;
+    readonly permissions: import("./operation.ts").KeysOperation<object, import("../permissions/catalog.ts").Catalog>;
+    readonly previewPermissions: import("./operation.ts").KeysOperation<{
+        roles: readonly Role[];
+        permissions: readonly Permission[];
+    }, PermissionSet>;
+    readonly policy: import("./operation.ts").KeysOperation<object, import("../permissions/policy.ts").Policy>;
+    readonly previewApiKey: import("./operation.ts").KeysOperation<{
+        input: NewKey;
+    }, Promise<import("../changes/create.ts").KeyPreview>>;
+    readonly createApiKey: import("./operation.ts").KeysOperation<{
+        input: NewKey;
+        delivery?: SecretDelivery<CreatedKey>;
+    }, Promise<CreatedKey>>;
+    readonly updateApiKey: import("./operation.ts").KeysOperation<ById & {
+        change: KeyChange;
+    }, Promise<import("../changes/update.ts").UpdatedKey>>;
+    readonly setApiKeyEnabled: import("./operation.ts").KeysOperation<ById & {
+        enabled: boolean;
+    }, Promise<import("../changes/transaction.ts").ChangedKey>>;
+    readonly rotateApiKey: import("./operation.ts").KeysOperation<ById & {
+        request: RotationRequest;
+        delivery?: SecretDelivery<RotatedKey>;
+    }, Promise<RotatedKey>>;
+    readonly activateApiKeyRotation: import("./operation.ts").KeysOperation<ById, Promise<import("../changes/transaction.ts").ChangedKey>>;
+    readonly finishApiKeyRotation: import("./operation.ts").KeysOperation<ById, Promise<import("../changes/transaction.ts").ChangedKey>>;
+    readonly rollBackApiKeyRotation: import("./operation.ts").KeysOperation<ById, Promise<import("../changes/transaction.ts").ChangedKey>>;
+    readonly deleteApiKeys: import("./operation.ts").KeysOperation<{
+        ids: readonly string[];
+    }, Promise<ApiKey[]>>;
+    readonly apiKeyChangePlan: import("./operation.ts").KeysOperation<{
+        ids: readonly string[];
+        request: ManyChangeRequest;
+    }, Promise<import("../changes/permitted-changes.ts").ManyChangePlan<ApiKey>>>;
+    readonly narrowApiKeys: import("./operation.ts").KeysOperation<{
+        ids: readonly string[];
+        request: UndeletingChange;
+    }, Promise<import("../changes/transaction.ts").ChangedKey[]>>;
+    readonly updateApiKeys: import("./operation.ts").KeysOperation<{
+        ids: readonly string[];
+        request: UndeletingChange;
+    }, Promise<import("../changes/transaction.ts").ChangedKey[]>>;
+    readonly auditLog: import("./operation.ts").KeysOperation<{
+        request: AuditRequest;
+        place?: {
+            before?: number;
+            after?: number;
+        };
+    }, Promise<import("../audit/audit-entry.ts").AuditEntry[]>>;
+    readonly auditCounts: import("./operation.ts").KeysOperation<{
+        request: Parameters<KeysService['audit']['count']>[0];
+    }, Promise<import("../audit/histogram.ts").AuditHistogram>>;
+    readonly auditChain: import("./operation.ts").KeysOperation<object, Promise<import("../audit/verified-chain.ts").ChainState>>;
+    readonly limits: import("./operation.ts").Operation;
+};
+
 export type Outcome = (typeof OUTCOMES)[number];
 
 export type OutcomeCounts = Readonly<Record<Outcome, number>>;
@@ -1783,11 +1930,12 @@ export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
     readonly onKeys?: OwnKeyListener;
     readonly errors?: ErrorTable;
     readonly config?: FeatureConfig;
+    readonly commands?: Readonly<Record<string, CommandAddition>>;
     readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
     readonly inPrimary?: () => Promise<void>;
 }
 
-export interface OwnKeyListener extends KeyListener {
+export interface OwnKeyListener extends KeyListener, PruneListener {
     readonly used?: (ports: WritePorts, uses: readonly KeyUse[]) => Promise<void>;
     readonly condensing?: (ports: WritePorts, now: number, rows: number) => Promise<boolean>;
     readonly forgetting?: (ports: WritePorts, ids: readonly string[], rows: number) => Promise<boolean>;
@@ -1803,11 +1951,6 @@ export interface OwnSchema {
 export interface ParsedTypeDefs {
     readonly kind: string;
     readonly definitions: readonly object[];
-}
-
-export interface PendingNotices {
-    behind: number;
-    dueAt: number | null;
 }
 
 export declare class PermissionSet;
@@ -1835,6 +1978,8 @@ interface PortOfStore<Reader, Writer extends Reader> {
     readonly forgetBefore?: (by: Writing, before: number, limit: number) => Promise<number>;
 }
 
+export type Preview = Omit<KeyPreview, 'replaced'>;
+
 export declare class Principal implements Caller, PrincipalParts;
 
 interface PrincipalParts {
@@ -1846,12 +1991,22 @@ interface PrincipalParts {
     readonly observer?: AccessObserver | undefined;
 }
 
+export interface PruneListener {
+    readonly pruning?: (ports: ReadPorts, now: number) => Promise<number | undefined>;
+}
+
 type RateUnit = keyof typeof LIMIT_SECONDS;
+
+export interface Reach {
+    readonly keys: number;
+    readonly lastUsedAt: number | null;
+}
 
 export interface Reading {
     readonly connection: Connection;
     readonly run: Connection['run'];
     readonly auditKey: KeyObject | undefined;
+    readonly clock: StoreClock;
 }
 
 export interface ReadPorts {
@@ -1868,17 +2023,17 @@ export interface Received extends HeaderValues {
     readonly isSubject?: boolean;
 }
 
+export interface Refusal {
+    readonly code: ErrorCode;
+    readonly reason: string;
+}
+
 export declare class RefusalLog;
 
 export interface RefusalReply {
     readonly status: number;
     readonly code: string;
     readonly message: string;
-}
-
-export interface RefusedKey {
-    key: ApiKey;
-    counts: Omit<OutcomeCounts, 'accepted'>;
 }
 
 type RemoteOf<Table> = {
@@ -1952,6 +2107,20 @@ export interface Restrictions {
     readonly audiences: readonly string[];
 }
 
+export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>, KeyState {
+    readonly answering: string | null;
+    readonly creator: string | null;
+}
+
+export interface Rotated {
+    readonly key: string;
+    readonly apiKey: KeyFields;
+    readonly rotation: Omit<Rotation, 'grace'> | null;
+    readonly created: readonly KeyFields[];
+    readonly disabled: readonly KeyFields[];
+    readonly issued: readonly NamedIssue[];
+}
+
 export interface RotatedSecret {
     digest: string;
     publicId: string;
@@ -1986,9 +2155,35 @@ export interface RouteContext extends CheckParts {
     };
 }
 
+export interface Rule<Value> {
+    (value: unknown, name: string): string | undefined;
+    readonly accepts?: Value;
+    readonly isRequired?: boolean;
+    readonly takesUndefined?: boolean;
+}
+
+export interface RunningCommand {
+    readonly flags: Readonly<Record<string, unknown>>;
+    readonly isJson: boolean;
+    readonly terminal: {
+        readonly isTerminal: boolean;
+        readonly columns: number;
+        note(text: string): Promise<void>;
+    };
+    withKeys<Result>(work: (keys: Client) => Promise<Result>): Promise<Result>;
+    write(text: string): Promise<void>;
+    print<Json extends object>(json: Json, text: string | undefined): Promise<Json>;
+}
+
 export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
 
 export type Scheme = 'http' | 'https';
+
+export interface SecretDelivery<Change> {
+    begin?: () => void;
+    prepare?: (change: Change) => void;
+    deliver: (change: Change) => void | Promise<void>;
+}
 
 export interface Section extends About {
     readonly schema: (context: SectionContext) => Schema;
@@ -2002,6 +2197,21 @@ export interface SectionContext {
     readonly read: Partial<Config>;
     readonly issues: DocumentIssue[];
     readonly unmet: DocumentIssue[];
+}
+
+export interface SelectedKeys {
+    readonly keys: readonly ApiKey[];
+    readonly total: number;
+    readonly hasMore: boolean;
+    readonly isSorted: boolean;
+}
+
+export interface SelectionQuery extends KeyFilters {
+    first: number;
+    offset: number;
+    sort: KeySort;
+    descending: boolean;
+    countUpTo?: number | null | undefined;
 }
 
 export interface ServedRequest extends Received {
@@ -2043,6 +2253,10 @@ export interface ShortcutParts {
     auth?: Answer;
 }
 
+export interface SortedKeys extends Omit<SelectedKeys, 'keys'> {
+    readonly keys: KeyState[];
+}
+
 export interface Span {
     readonly from: number;
     readonly to: number;
@@ -2053,6 +2267,8 @@ export type Status = (typeof STATUSES)[number];
 export declare const STATUSES: readonly ['ACTIVE', 'DISABLED', 'EXPIRED'];
 
 declare const STORE_OPERATIONS: readonly ['find', 'read', 'write'];
+
+export type StoreClock = (db: Kysely<Tables>) => Promise<number>;
 
 export interface StoredKey extends ApiKey {
     digest: string;
@@ -2066,6 +2282,14 @@ export type StoreKind = 'sqlite' | 'postgres';
 export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
 export type StoreTimer = (operation: StoreOperation, seconds: number, failed: boolean) => void;
+
+export interface Suggestion {
+    roles: Role[];
+    permissions: Permission[];
+    unused: Permission[];
+    tools: UsedTool[];
+    routes: string[];
+}
 
 export interface SvcApiHooks {
     'svc-api:schema': {
@@ -2088,6 +2312,10 @@ type Texts = Readonly<Record<'database' | 'config' | 'server', OptionFlag<string
 
 export declare class Transaction implements Place<StoredKey>, WritePorts;
 
+export type UndeletingChange = ManyChangeRequest & {
+    readonly what: 'DISABLE' | 'EXPIRE' | 'UPDATE';
+};
+
 export type UnknownFields = Readonly<Record<string, unknown>>;
 
 export interface UnreadLimits {
@@ -2108,6 +2336,11 @@ export interface UsedTokenTable {
     ends_at: number;
 }
 
+export interface UsedTool {
+    name: string;
+    lastUsedAt: number;
+}
+
 export interface UseTotals {
     uses: number;
     lastUsedAt: number | null;
@@ -2116,14 +2349,18 @@ export interface UseTotals {
 
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
 
+export type ValuesOf<Table> = {
+    -readonly [Name in keyof Table]: Table[Name] extends GivenField<infer Value, infer _Given> ? Value : never;
+};
+
 export interface Vocabulary {
     readonly resources?: readonly HostResource[];
     readonly actions?: readonly string[];
 }
 
-export interface WaitingNotice extends Notice {
-    readonly attempts: number;
-}
+type WhichKey = ById | {
+    readonly name: string;
+};
 
 export type WriteOptions = Pick<RepositoryWriteOptions, 'revokes' | 'counts'>;
 
