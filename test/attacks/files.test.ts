@@ -47,7 +47,7 @@ const NEED_A_STORE: readonly (readonly string[])[] = [
   ['enable', 'CI'],
   ['disable', 'CI'],
   ['rotate', 'CI'],
-  ['adopt', 'CI'],
+  ['update', 'CI', '--detach'],
   ['copy', '--to', 'copy.sqlite'],
 ];
 

@@ -171,7 +171,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('update', 'Parent', '--roles', 'GUEST');
   await apikey('show', 'Child');
   await apikey('can', 'Child', 'DOCKER:READ_ANY');
-  await apikey('adopt', 'Child');
+  await apikey('update', 'Child', '--detach');
   await run(['requests', 'list']);
   await run(['requests', 'approve', one.handle, '--yes']);
   await run(['requests', 'deny', other.handle, '--yes']);

@@ -44,7 +44,7 @@ const COMMANDS: Record<string, number> = {
   'apikey disable Two': 0,
   'apikey enable Two': 0,
   'apikey rotate One --grace 1h': 0,
-  'apikey adopt One': 0,
+  'apikey update One --detach': 0,
   'requests list': 0,
   'requests approve ABCD-EFGH --yes': 1,
   'requests deny ABCD-EFGH': 1,

@@ -20,7 +20,6 @@ import { KEYS, TerminalSession } from '../support/pty.ts';
 import { startServe } from '../support/serve.ts';
 import { tempFolder } from '../support/temp.ts';
 import { Receiver } from '../support/webhook.ts';
-import { authenticate } from '../support/keys.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 import { STORES } from '../support/features.ts';
 
@@ -43,15 +42,6 @@ let issuer: TestIssuer | undefined;
 const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   apikey: deleteKey,
   'apikey create': deleteKey,
-  'apikey adopt': async ({ cli }) => {
-    await deleteKey({ cli });
-    const { key } = await cli.given('Parent', { roles: ['ADMIN'] });
-    const keys = await openKeys({ database: cli.database });
-    const parent = await authenticate(keys, key);
-    assert.ok('principal' in parent);
-    await keys.create({ name: 'CI deploy', roles: ['VIEWER'] }, parent.principal);
-    await keys.close();
-  },
   'requests approve': askForKey,
   'requests deny': askForKey,
   'apikey apply': ({ folder }) => copyFileSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml')),

@@ -234,7 +234,7 @@ describe('a host that chooses features', () => {
   it('works as the core alone, and names no other command', async () => {
     const folder = hostWith([]);
     const { stdout: help } = await runIn(folder, ['apikey', '--help']);
-    assert.match(help, /Keys: create, list, show, update, rotate, disable, enable, delete, adopt, can\.\n/);
+    assert.match(help, /Keys: create, list, show, update, rotate, disable, enable, delete, can\.\n/);
     assert.doesNotMatch(help, /backup|contain|guard|Applications/);
     const env = { SVC_API_DATABASE: tempStore() };
     const created = await runIn(folder, ['apikey', 'create', '--name', 'CI', '--roles', 'ADMIN', '--json'], env);

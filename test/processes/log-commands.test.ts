@@ -179,7 +179,6 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
       says: [...changes, 'the configuration was read', hook, 'the fields of a key were validated'],
       env: kept,
     },
-    'apikey:adopt': { args: ['Of Anna'], says: changes },
     'apikey:apply': { args: ['-f', keys, '--secrets-dir', join(folder, 'secrets')], says: [...changes, hook] },
     'requests:approve': { args: [approved, '--yes'], says: [...changes, hook] },
     'requests:deny': { args: [denied, '--yes'], says: changes },

@@ -107,7 +107,7 @@ describe('the commands', () => {
       ['contain One --yes', made],
       ['contain One --yes', nothing],
       ['rotate Two --finish', made],
-      ['adopt One', nothing],
+      ['update One --detach', nothing],
       [`backup ${backup}`, /^ Wrote 3 keys .* checked them\.$/],
       [`copy --to ${join(folder, 'copy.sqlite')}`, /^ Copied 3 keys .* compared them\.$/],
       ['delete One', made],

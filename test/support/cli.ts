@@ -34,8 +34,8 @@ export interface TestCli {
 
 /** True if a command needs the key store itself. */
 function needsStore([, verb = '', ...args]: readonly string[]): boolean {
-  const store = ['adopt', 'copy', 'export', 'import', 'scan', 'verify'];
-  return store.includes(verb) || (verb === 'log' && ['--verify', '--prune'].some((flag) => args.includes(flag)));
+  const store = ['copy', 'export', 'import', 'scan', 'verify'];
+  return store.includes(verb) || ['--verify', '--prune', '--detach'].some((flag) => args.includes(flag));
 }
 
 /** The built CLI with a store of its own. */

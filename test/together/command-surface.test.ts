@@ -62,7 +62,6 @@ const SERVING = [
 ];
 const SURFACE: Record<string, string[]> = {
   apikey: ['--create', '--delete', ...NEW_KEY, ...ASKING],
-  'apikey:adopt': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:requests:approve': ['<code>', ...END, ...GRANTS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:apply': [
     '[file]',
@@ -162,6 +161,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:show': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:suggest': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:update': [
+    '--detach',
     '--dry-run',
     '--no-allow-from',
     '--no-expiry',

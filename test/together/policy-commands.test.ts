@@ -77,7 +77,7 @@ describe('the policy of svc-api.yaml', () => {
       await keys.setEnabled(principal.apiKey.id, false, OPERATOR);
       const wanted = { client: { id: 'app', name: 'App', redirects: [] }, roles: ['VIEWER'], permissions: [] };
       const { handle } = await keys.feature(Consent).ask(wanted);
-      await refuses(['adopt', 'Child']);
+      await refuses(['update', 'Child', '--detach']);
       await refuses(['requests', 'approve', handle, '--yes']);
       await passes('requests', 'approve', handle, '--expires-in', '90d', '--yes');
     } finally {

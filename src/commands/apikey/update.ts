@@ -1,8 +1,10 @@
-import { examplesOf } from '../../cli/base-command.ts';
+import * as Flags from '@oclif/core/flags';
+import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
 import { CHANGES_MADE, CliError } from '../../cli/errors.ts';
 import {
   changeFlags,
   changeOf,
+  exclusiveFlags,
   filtersInChange,
   filtersOfChange,
   nameArgs,
@@ -16,7 +18,12 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { changeText, keyJson } from '../../cli/views/key-view.ts';
 import { warn } from '../../cli/terminal.ts';
 import { warningsOf } from '../../keys/changes/index.ts';
+import { OPERATOR } from '../../keys/authorization/index.ts';
 import { fieldChanges } from '../../keys/key/index.ts';
+import { stateOf } from '../../keys/operations/index.ts';
+
+/** The flags of `--detach`, which changes nothing else. */
+const ALONE = new Set(['detach', 'name', 'yes', 'no-input']);
 
 export default class Update extends KeyCommand {
   static override group = 'Keys';
@@ -28,17 +35,24 @@ export default class Update extends KeyCommand {
   static override examples = examplesOf([
     ['Reduce the access of a key', '--name "CI deploy" --roles GUEST'],
     ['Give the keys of a person a new owner', '--where-owner "Ada Lovelace"\n--owner "Payments team" --dry-run'],
+    ['Keep a key when the key that created it is deleted', '"CI deploy" --detach'],
     ['Rename a key, and remove its expiry', '--name "CI deploy"\n--rename "CI deploy 2" --no-expiry'],
   ]);
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,
     ...changeFlags,
+    detach: Flags.boolean({
+      description:
+        'Make the key independent of the key that created it: all its grants count, and it is no longer refused and ' +
+        'deleted with that key. Its secret stays; rotate the key if its creator may know it. Needs the key store itself.',
+    }),
     ...selectFlags(filtersOfChange),
   };
 
   async run(): Promise<object> {
     const input = await this.parse(Update);
+    if (input.flags.detach) return this.detach(input);
     const change = changeOf(input.flags);
     if (selects(input, filtersOfChange)) {
       const { flags } = input;
@@ -63,6 +77,25 @@ export default class Update extends KeyCommand {
       const shown = await this.printLines({ apiKey: keyJson(after), changes }, text);
       await warn(this.terminal, warningsOf(confusable));
       return shown;
+    });
+  }
+
+  /** Removes the creator of a key. It is a change of its own, with an audit entry of its own. */
+  private async detach(input: { args: { name?: string | undefined }; flags: FlagsOf<typeof Update> }): Promise<object> {
+    const { flags } = input;
+    const other = Object.keys(Update.flags).find((flag) => !ALONE.has(flag) && flags[flag as keyof typeof flags]);
+    if (other !== undefined) throw exclusiveFlags('--detach', `--${other}`);
+    return this.withStore(flags, async (keys) => {
+      const { id } = await this.findStored(keys, nameOf(input));
+      const { before, after } = await keys.adopt(id, OPERATOR);
+      const changed = before.createdBy !== null;
+      if (changed) this.done = CHANGES_MADE;
+      const text = changed ? 'has no creator now, so all its grants count' : 'had no creator already';
+      const changes = fieldChanges(before, after);
+      return this.printLines(
+        { apiKey: keyJson(await stateOf(keys, after)), changes },
+        `API key "${after.name}" ${text}`,
+      );
     });
   }
 }

@@ -16,7 +16,7 @@ export const errors = defineErrors({
     meaning: '`apply --prune` would also delete keys that it must not delete.',
     causes: ['a key that the file no longer declares has created others, which would be deleted with it'],
     remedy:
-      'Delete the keys that the error names, make them independent by `apikey adopt`, or declare what created them.',
+      'Delete the keys that the error names, make them independent by `apikey update --detach`, or declare what created them.',
   },
   TAKEOVER_REFUSED: {
     graphql: true,

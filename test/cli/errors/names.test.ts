@@ -53,7 +53,7 @@ describe('the name of a key that nearly exists', () => {
   it('gets a suggestion from the commands that need the store', async () => {
     const cli = testCli();
     await cli.given('CI deploy');
-    const { stderr } = await cli.run(['apikey', 'adopt', 'ci deploy']);
+    const { stderr } = await cli.run(['apikey', 'update', 'ci deploy', '--detach']);
     assert.match(stderr, /Did you mean "CI deploy"\?/);
   });
 

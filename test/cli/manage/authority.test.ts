@@ -81,14 +81,16 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
     assert.equal('apiKey' in found && found.status, 'DISABLED');
   });
 
-  it('adopt makes it independent, once', async () => {
+  it('update --detach makes it independent, once', async () => {
     await apikey('disable', 'Parent');
-    const { stdout, code } = await apikey('adopt', 'Child');
+    const { stdout, code } = await apikey('update', 'Child', '--detach');
     assert.deepEqual([stdout, code], ['API key "Child" has no creator now, so all its grants count\n', 0]);
     assert.equal((await json('show', 'Child'))['status'], 'ACTIVE');
-    const again = await json('adopt', 'Child');
+    const again = await json('update', 'Child', '--detach');
     assert.deepEqual([again['changes'], again['code']], [[], 0]);
-    assert.equal((await apikey('adopt', 'Nobody')).code, 1);
+    assert.equal((await apikey('update', 'Nobody', '--detach')).code, 1);
+    for (const other of [['--owner', 'Ada'], ['--no-roles'], ['--unused-for', '1d'], ['--dry-run']])
+      assert.equal((await json('update', 'Child', '--detach', ...other))['code'], 'USAGE', other[0]);
   });
 
   it('rotate names what the key has created, and disables it with --disable-created', async () => {

@@ -8,7 +8,7 @@ import { tempFolder, tempStore } from '../../support/temp.ts';
 
 /** Commands that work on the key store itself, with what they need besides. */
 const STORE_COMMANDS: readonly (readonly string[])[] = [
-  ['apikey', 'adopt', 'CI'],
+  ['apikey', 'update', 'CI', '--detach'],
   ['apikey', 'verify', '-'],
   ['apikey', 'log', '--verify'],
   ['apikey', 'log', '--prune', '--before', '1w', '--yes'],

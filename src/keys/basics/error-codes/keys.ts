@@ -71,7 +71,8 @@ export const KEY_ERRORS = defineErrors({
     graphql: true,
     meaning: 'A chain of keys that created one another would be longer than 16 keys.',
     causes: ['each key creates the next one, in a loop'],
-    remedy: 'Create the key with an earlier key of the chain, or make one of them independent with `apikey adopt`.',
+    remedy:
+      'Create the key with an earlier key of the chain, or make one of them independent with `apikey update --detach`.',
   },
   LIMIT_EXCEEDED: {
     exit: null,
