@@ -159,7 +159,7 @@ async function measureStore(bench: Bench): Promise<void> {
   await command('log --verify', ['apikey', 'log', '--verify']);
   await command('doctor', ['doctor']);
   await command('backup', ['backup', path('backup.sqlite')]);
-  await command('copy', ['apikey', 'copy', '--to', path('copy.sqlite')]);
+  await command('copy', ['apikey', 'export', '--to', path('copy.sqlite')]);
   const usage = fileURLToPath(import.meta.url);
   for (const what of ['flush of the use of all keys', 'condensation of it'])
     report(await measureProgram({ ...bench, beside }, what, [usage, '--usage', database, what]));

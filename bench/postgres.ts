@@ -37,7 +37,7 @@ export async function copyInto(
   const to = new URL(url);
   to.searchParams.set('schema', schema);
   const start = performance.now();
-  execFileSync(process.execPath, [CLI, 'apikey', 'copy', '--database', database, '--to', to.href], {
+  execFileSync(process.execPath, [CLI, 'apikey', 'export', '--database', database, '--to', to.href], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   return { url: to.href, seconds: (performance.now() - start) / 1000 };

@@ -52,7 +52,7 @@ export function measureScale(rounds: number): Promise<string> {
         for (const probed of [...files, copy]) probed.reports.push(probe(probed.options));
         process.stderr.write(`round ${round + 1} of ${rounds} is done\n`);
       }
-      const copied = `\`apikey copy\` of the ${largest.title} into PostgreSQL took ${figure(seconds)} seconds.`;
+      const copied = `\`apikey export --to\` of the ${largest.title} into PostgreSQL took ${figure(seconds)} seconds.`;
       return `${tableOf(files, copy)}\n\n${copied}`;
     }),
   );

@@ -26,7 +26,7 @@ export async function* compactFile(connection: Connection, leastShare: number): 
     throw new KeysError(
       'STORE_OLDER',
       `The key store ${connection.location} was made by a version that could give no space back. Copy it into a new ` +
-        'one: "svc-api apikey copy".',
+        'one: "svc-api apikey export --to <path>.sqlite".',
     );
   // Each execution of this statement frees one page.
   const freeOne = sql`pragma incremental_vacuum(1)`;

@@ -48,7 +48,7 @@ const NEED_A_STORE: readonly (readonly string[])[] = [
   ['disable', 'CI'],
   ['rotate', 'CI'],
   ['update', 'CI', '--detach'],
-  ['copy', '--to', 'copy.sqlite'],
+  ['export', '--to', 'copy.sqlite'],
 ];
 
 describeOnEach('a mistyped store', (dialect) => {
@@ -374,8 +374,8 @@ describe('a store file', () => {
       ['list'],
       ['delete', '--name', 'CI'],
       ['log', '--verify'],
-      ['copy', '--to', join(tempFolder(), 'copy.sqlite')],
-      ['copy', '--database', safe, '--to', path],
+      ['export', '--to', join(tempFolder(), 'copy.sqlite')],
+      ['export', '--database', safe, '--to', path],
     ]) {
       const { stdout, code } = await runCliHere(['apikey', ...args, '--json'], { env: { SVC_API_DATABASE: path } });
       assert.deepEqual([(JSON.parse(stdout) as Failure).code, code], ['STORE_INSECURE', 1], args.join(' '));

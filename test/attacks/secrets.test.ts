@@ -68,10 +68,10 @@ describe('a secret that is typed in the wrong place', () => {
     assert.ok(!stderr.includes(secret.slice(17, 40)) && !/[\u009b\u202e]/.test(stderr), stderr);
   });
 
-  it('is not repeated by copy as the name of its target, nor is an escape sequence', async () => {
+  it('is not repeated by export as the name of its target, nor is an escape sequence', async () => {
     const cli = testCli();
     await cli.given('CI');
-    const { stdout, code } = await cli.run(['apikey', 'copy', '--to', join(tempFolder(), typed)]);
+    const { stdout, code } = await cli.run(['apikey', 'export', '--to', join(tempFolder(), `${typed}.sqlite`)]);
     assert.equal(code, 0);
     assert.ok(stdout.includes(`<U+001B>]0;owned<U+0007>svc_${publicId}_…`), stdout);
     assert.ok(!stdout.includes(secret.slice(17, 40)) && !stdout.includes('\u001b'));

@@ -179,7 +179,7 @@ describe('what is completed', () => {
       'apikey apply --secrets-dir ': 'folders',
       'apikey scan one ': 'files',
       'apikey import ': 'files',
-      'apikey copy --to ': 'files',
+      'apikey export --to ': 'files',
       'apikey list --database ': 'files',
       'serve --database ': 'files',
       'serve --config ': 'files',
@@ -202,10 +202,10 @@ describe('what is completed', () => {
   });
 
   it('are flags that are not there yet, and no hidden command', async () => {
-    const flags = await words('zsh', 'svc-api apikey copy --to x --');
+    const flags = await words('zsh', 'svc-api apikey export --to x --');
     assert.deepEqual(
       flags.map((flag) => flag.split('\t')[0]),
-      ['--json', '--database', '--config', '--no-color', '--help'],
+      ['--json', '--database', '--config', '--no-color', '--with-digests', '--overwrite', '--help'],
     );
     assert.match(flags[1]!, /^--database\tPath or postgres:\/\/ URL of the key store\. /);
     const commands = await words('bash', 'svc-api apikey ');

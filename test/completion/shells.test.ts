@@ -40,7 +40,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['svc-api serve --database ~/pla\t', '(serve)(--database)(HOME/plain.yaml)'],
   ['svc-api serve --database=pla\t', '(serve)(--database=plain.yaml)'],
   ['svc-api apikey apply -f pla\t', '(apikey)(apply)(-f)(plain.yaml)'],
-  ['svc-api apikey copy --to pla\t', '(apikey)(copy)(--to)(plain.yaml)'],
+  ['svc-api apikey export --to pla\t', '(apikey)(export)(--to)(plain.yaml)'],
   ['svc-api apikey import pla\t', '(apikey)(import)(plain.yaml)'],
   ['svc-api apikey scan --revoke one\\ fi\t', '(apikey)(scan)(--revoke)(one file)'],
   ['svc-api apikey apply --secrets-dir one\t', '(apikey)(apply)(--secrets-dir)(one folder)'],

@@ -183,7 +183,8 @@ async function printAll(): Promise<Printed[]> {
   await apikey('log', '--limit', '500');
   await apikey('log', '--verify');
   await apikey('log', '--prune', '--before', '1d', '--yes');
-  await apikey('copy', '--to', join(folder, 'copy.sqlite'));
+  await apikey('export', '--to', join(folder, 'copy.sqlite'));
+  await apikey('export', '--to', join(folder, 'keys.jsonl'));
   await run(['backup', join(folder, 'backup.sqlite')]);
   await apikey('disable', 'CI');
   await apikey('delete', 'Flag');

@@ -56,7 +56,7 @@ const COMMANDS: Record<string, number> = {
   'apikey verify -': 2,
   'apikey contain Two --dry-run': 0,
   'apikey log --verify': 0,
-  [`apikey copy --to ${VOLUME}/other.sqlite`]: 0,
+  [`apikey export --to ${VOLUME}/other.sqlite`]: 0,
   'autocomplete bash': 0,
   'apikey complete bash': 0,
   'apikey list --review --csv': 0,

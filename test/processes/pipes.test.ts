@@ -109,7 +109,7 @@ describe('the commands', () => {
       ['rotate Two --finish', made],
       ['update One --detach', nothing],
       [`backup ${backup}`, /^ Wrote 3 keys .* checked them\.$/],
-      [`copy --to ${join(folder, 'copy.sqlite')}`, /^ Copied 3 keys .* compared them\.$/],
+      [`export --to ${join(folder, 'copy.sqlite')}`, /^ Copied 3 keys .* compared them\.$/],
       ['delete One', made],
       ['delete --search T --dry-run', nothing],
       ['delete --search T --yes', made],

@@ -34,7 +34,7 @@ export interface TestCli {
 
 /** True if a command needs the key store itself. */
 function needsStore([, verb = '', ...args]: readonly string[]): boolean {
-  const store = ['copy', 'export', 'import', 'scan', 'verify'];
+  const store = ['export', 'import', 'scan', 'verify'];
   return store.includes(verb) || ['--verify', '--prune', '--detach'].some((flag) => args.includes(flag));
 }
 

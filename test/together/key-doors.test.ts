@@ -172,7 +172,7 @@ describe('a key with all fields', () => {
     copy: async () => {
       await makers['create']!();
       const other = testCli();
-      await run('apikey', 'copy', '--to', other.database);
+      await run('apikey', 'export', '--to', other.database);
       cli = other;
     },
   };

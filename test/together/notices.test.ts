@@ -110,7 +110,7 @@ describeOnEach('of changes at every door a webhook is told:', () => {
       await look(cli.database);
       await cli.given('Meanwhile');
       const to = tempStore();
-      await succeed(cli, 'apikey', 'copy', '--to', to);
+      await succeed(cli, 'apikey', 'export', '--to', to);
       assert.deepEqual(await look(to), ['key.created CREATE Meanwhile']);
       assert.deepEqual(await look(cli.database), ['key.created CREATE Meanwhile']);
       assert.equal(new Set(receiver.received.map((each) => each.id + each.body)).size, 1);

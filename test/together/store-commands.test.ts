@@ -14,7 +14,8 @@ describe('commands of features where a server is named', () => {
   after(stopRemoteStores);
 
   for (const args of [
-    ['copy', '--to', '/nonexistent/other.sqlite'],
+    ['export', '--to', '/nonexistent/other.sqlite'],
+    ['export', '--to', '/nonexistent/keys.jsonl'],
     ['export'],
     ['import', '-'],
     ['scan', '-'],

@@ -17,8 +17,8 @@ describe('an argument that is wrong', () => {
       assert.deepEqual([JSON.parse(json.stdout), json.stderr, json.code], [{ error, code: 'USAGE' }, '', 2]);
     });
 
-  it('is refused as one JSON object by export, which has no --json', async () => {
-    const { stdout, stderr, code } = await runProgramHere(['apikey', 'export', '--json']);
+  it('is refused as one JSON object by a command that has no --json', async () => {
+    const { stdout, stderr, code } = await runProgramHere(['apikey', 'exec', '--json', '--', 'true']);
     const { error, ...rest } = JSON.parse(stdout) as { error: string };
     assert.match(error, /^Unknown flags?: /);
     assert.deepEqual([rest, stderr, code], [{ code: 'USAGE' }, '', 2]);

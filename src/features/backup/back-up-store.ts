@@ -25,7 +25,7 @@ import {
   TRANSIENT_TABLES,
 } from '../../store/whole-store.ts';
 import { copyStore } from './copy-store.ts';
-import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
+import { BackupFile, invalid, requireOther, unavailable } from './backup-file.ts';
 
 /** A finished backup. */
 export interface StoreBackup extends BackupContents {
@@ -55,7 +55,7 @@ export interface BackupOptions {
  * @throws KeysError BACKUP_EXISTS, BACKUP_UNAVAILABLE, BACKUP_INVALID, STORE_…
  */
 export async function backUpStore(from: Connection, path: string, options: BackupOptions): Promise<StoreBackup> {
-  requireOther(from, path);
+  if (from.dialect === 'sqlite') requireOther(path, from.location);
   const target = BackupFile.create(path, options);
   try {
     const copied = await copyInto(target.partial, from, path, options);
@@ -74,13 +74,6 @@ export async function backUpStore(from: Connection, path: string, options: Backu
   } finally {
     target.discard();
   }
-}
-
-/** Refuses a backup path that belongs to the store itself. @throws KeysError USAGE */
-function requireOther({ location, dialect }: Connection, path: string): void {
-  if (dialect !== 'sqlite' || !belongsToStore(path, location)) return;
-  const what = `${printable(path, 200)} is the key store itself, or belongs to it`;
-  throw new KeysError('USAGE', `${what}. Choose another file for the backup.`);
 }
 
 /** Finds out whether a damaged copy comes from a damaged store, or from the disk of the backup. */

@@ -45,7 +45,7 @@ const MAGIC = 'SQLite format 3\0';
 /** The position of the application id in an SQLite file (its file format, section 1.3). */
 const APPLICATION_ID_AT = 68;
 
-/** A file that is written under a temporary name, and gets its own once it is complete and on disk. */
+/** A backup or an export, which is written under a temporary name, and gets its own once it is complete and on disk. */
 export class BackupFile {
   readonly path: string;
   /** The temporary path. The file has mode 0600 from the start. */
@@ -69,6 +69,15 @@ export class BackupFile {
       throw unwritable(path, error);
     }
     return new BackupFile(path, partial, overwrite);
+  }
+
+  /** Writes text into the file. @throws KeysError BACKUP_UNAVAILABLE; errors of the text */
+  async write(text: AsyncIterable<string>): Promise<void> {
+    try {
+      await pipeline(text, createWriteStream(this.partial));
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException).syscall === undefined ? error : unwritable(this.path, error);
+    }
   }
 
   /** Gives the file its name. An existing file is replaced atomically, or kept. @throws KeysError BACKUP_… */
@@ -139,7 +148,7 @@ function requireReplaceable(path: string, overwrite: boolean): void {
   }
   if (!stat.isFile()) {
     const what = stat.isDirectory() ? 'a folder' : stat.isSymbolicLink() ? 'a symbolic link' : 'not a regular file';
-    throw unavailable(path, `cannot be written: it is ${what}. Give the path of a file`);
+    throw unavailable(path, `cannot be written: it is ${what}. Give the path of a file`, { file: 'The file' });
   }
   if (!overwrite) throw exists(path);
 }
@@ -174,12 +183,16 @@ function exists(path: string): KeysError {
 function unwritable(path: string, error: unknown): KeysError {
   const { code = 'unknown' } = error as NodeJS.ErrnoException;
   const remedy = 'Check that the folder exists, that this user may write it, and that there is room';
-  return unavailable(path, `cannot be written (${code}). ${remedy}`, { cause: error });
+  return unavailable(path, `cannot be written (${code}). ${remedy}`, { file: 'The file', cause: error });
 }
 
-/** The error for a backup that cannot be read or written. */
-export function unavailable(path: string, reason: string, options?: ErrorOptions): KeysError {
-  return new KeysError('BACKUP_UNAVAILABLE', `The backup ${printable(path, 200)} ${reason}.`, options);
+/** The error for a file that cannot be read or written. */
+export function unavailable(
+  path: string,
+  reason: string,
+  { file = 'The backup', ...options }: ErrorOptions & { file?: string } = {},
+): KeysError {
+  return new KeysError('BACKUP_UNAVAILABLE', `${file} ${printable(path, 200)} ${reason}.`, options);
 }
 
 /** The error for a backup that cannot be used. */
@@ -190,6 +203,13 @@ export function invalid(path: string, reason?: string, options?: ErrorOptions): 
     `The backup ${printable(path, 200)} is damaged, incomplete, or no backup of a key store${detail}. Use another one.`,
     options,
   );
+}
+
+/** Refuses the path of an existing SQLite store, and of files that belong to it. @throws KeysError USAGE */
+export function requireOther(path: string, location: string): void {
+  if (!belongsToStore(path, location)) return;
+  const what = `${printable(path, 200)} is the key store itself, or belongs to it`;
+  throw new KeysError('USAGE', `${what}. Choose another file.`);
 }
 
 /** True if a path leads, in any way, to an existing SQLite store or to a file that belongs to it. */

@@ -3,9 +3,9 @@ import { defineErrors } from '../../keys/basics/index.ts';
 /** Error codes of backups, and of restoring them. */
 export const errors = defineErrors({
   BACKUP_EXISTS: {
-    meaning: 'There is a file already where the backup would be.',
+    meaning: 'There is a file already where the backup or export would be.',
     causes: ['the backup was made before', 'the name has no date in it'],
-    remedy: 'Choose another name. `--overwrite` replaces the file, once the new backup is whole.',
+    remedy: 'Choose another name. `--overwrite` replaces the file, once the new one is whole.',
   },
   BACKUP_INVALID: {
     meaning: 'The file is not a backup that can be used; nothing was changed.',
@@ -17,7 +17,7 @@ export const errors = defineErrors({
     remedy: 'Use another backup. Of one that was just being made, make it again, and check the disk.',
   },
   BACKUP_UNAVAILABLE: {
-    meaning: 'The file of the backup cannot be read or written.',
+    meaning: 'The file of the backup or export cannot be read or written.',
     causes: [
       'it, or its folder, does not exist, or this user may not use it',
       'it is a folder, a pipe, or, where it is to be written, a symbolic link',

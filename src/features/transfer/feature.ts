@@ -1,9 +1,10 @@
 import type { OwnFeature } from '../../feature.ts';
 import { errors } from './errors.ts';
 
-/** Keys from elsewhere: export and import. */
+/** Export and import of keys. Exports are written as backups are, and copy whole stores. */
 export const transfer: OwnFeature = {
   name: 'transfer',
+  needs: ['backup'],
   errors,
   store: async () => (await import('./store.ts')).transferStore,
 };

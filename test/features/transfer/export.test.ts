@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { authenticate, createPrincipal, idOf, jsonLines, openTestKeys, storedKey } from '../../support/keys.ts';
+import { testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { runCli } from '../../support/process.ts';
-import { migratedStore, tempStore } from '../../support/temp.ts';
+import { migratedStore, tempFolder, tempStore } from '../../support/temp.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 const FIELDS = [
@@ -31,6 +34,10 @@ const exported = async (database: string, ...args: string[]) => {
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   return { stdout, stderr, keys };
+};
+const exportTo = async (database: string, ...args: string[]) => {
+  const { stdout, code } = await runCliHere(['apikey', 'export', '--json', '--database', database, '--to', ...args]);
+  return { code, ...(JSON.parse(stdout) as { code?: string; exported?: number; file?: string }) };
 };
 const importInto = (database: string, input: string) =>
   runCliHere(['apikey', 'import', '--json', '--database', database], { input });
@@ -181,5 +188,66 @@ describeOnEach('apikey export', () => {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     assert.deepEqual([said, code], ['', 0]);
+  });
+});
+
+describeOnEach('apikey export --to a file', () => {
+  let database: string;
+  let folder: string;
+  beforeEach(async () => {
+    database = await migratedStore();
+    await testCli(database).given('CI');
+    folder = tempFolder();
+  });
+  const keysIn = (path: string) =>
+    readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { name: string }).name);
+
+  it('writes what stdout would get, for this user alone', async () => {
+    const file = join(folder, 'keys.jsonl');
+    assert.deepEqual(await exportTo(database, file), { code: 0, exported: 1, file });
+    assert.equal(readFileSync(file, 'utf8'), (await exported(database)).stdout);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.deepEqual(readdirSync(folder), ['keys.jsonl']);
+  });
+
+  it('replaces a file only with --overwrite, and never a link or a folder', async () => {
+    const file = join(folder, 'keys.jsonl');
+    writeFileSync(file, 'mine');
+    assert.equal((await exportTo(database, file)).code, 'BACKUP_EXISTS');
+    assert.equal(readFileSync(file, 'utf8'), 'mine');
+    assert.equal((await exportTo(database, file, '--overwrite')).exported, 1);
+    assert.deepEqual(keysIn(file), ['CI']);
+    symlinkSync(file, join(folder, 'link'));
+    for (const path of [join(folder, 'link'), folder, join(folder, 'none', 'keys.jsonl')])
+      assert.equal((await exportTo(database, path, '--overwrite')).code, 'BACKUP_UNAVAILABLE', path);
+    assert.deepEqual(readdirSync(folder).toSorted(), ['keys.jsonl', 'link']);
+  });
+
+  it('leaves no file if the keys cannot be read', async () => {
+    const none = join(folder, 'none.sqlite');
+    assert.equal((await exportTo(none, join(folder, 'keys.jsonl'))).code, 'STORE_UNAVAILABLE');
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  it('refuses flags that do not go together', async () => {
+    const store = join(folder, 'copy.sqlite');
+    for (const args of [[store, '--overwrite'], [store, '--with-digests'], ['']])
+      assert.equal((await exportTo(database, ...args)).code, 'USAGE', args.join(' '));
+    for (const flag of ['--json', '--overwrite'])
+      assert.equal((await runCliHere(['apikey', 'export', flag, '--database', database])).code, 2, flag);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});
+
+describe('apikey export --to', () => {
+  it('does not replace the store itself, whatever its name is', async () => {
+    const database = join(tempFolder(), 'keys.store');
+    await testCli(database).given('CI');
+    for (const path of [database, `${database}-wal`])
+      assert.equal((await exportTo(database, path, '--overwrite')).code, 'USAGE', path);
+    assert.equal((await exported(database)).keys.length, 1);
   });
 });

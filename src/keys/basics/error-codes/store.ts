@@ -76,7 +76,7 @@ export const STORE_ERRORS = defineErrors({
       'Run `apikey export --with-digests` with that version, and `apikey import` with this one, into a new store: see [Upgrading](deploying.md#from-before-the-first-release).',
   },
   STORE_NOT_EMPTY: {
-    meaning: '`apikey copy` copies into an empty store only.',
+    meaning: '`apikey export --to` copies a whole store into an empty one only.',
     causes: ['the other store has keys already', 'the copy was made before'],
     remedy: 'Choose another store, or remove the other one first.',
   },

@@ -157,7 +157,7 @@ const indexesOf = async (store: string) =>
   );
 
 const copy = (from: string, to: string, ...args: string[]) =>
-  runCliHere(['apikey', 'copy', '--database', from, '--to', to, ...args]);
+  runCliHere(['apikey', 'export', '--database', from, '--to', to, ...args]);
 
 describeOnEach('copying a store', () => {
   for (const [what, target] of [
@@ -346,7 +346,7 @@ describeOnEach('copying a store', () => {
       const { stdout, code } = await copy(source, target, '--json');
       assert.deepEqual([(JSON.parse(stdout) as { code: string }).code, code], [expected, exit]);
     }
-    const missing = await runCliHere(['apikey', 'copy', '--database', from, '--json']);
+    const missing = await runCliHere(['apikey', 'export', '--database', from, '--to', '', '--json']);
     assert.equal((JSON.parse(missing.stdout) as { code: string }).code, 'USAGE');
   });
 });
