@@ -20,7 +20,7 @@ import { keyNamed } from '../../support/stored.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { makeStore, tempFolder, tempStore } from '../../support/temp.ts';
 import { STORES } from '../../support/features.ts';
-import { alteringTrigger } from './support/altering-trigger.ts';
+import { alteringTrigger } from '../backup/support/altering-trigger.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
