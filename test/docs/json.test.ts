@@ -196,7 +196,7 @@ async function printAll(): Promise<Printed[]> {
   await run(['routes', 'check']);
   await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);
   await run(['routes', 'explain', 'GET', 'https://a.example//x']);
-  await run(['routes', 'observed']);
+  await run(['routes', 'check', '--observed']);
   await run(['routes', 'template', 'sonarr']);
   await run(['proxy', 'haproxy', '--resource', 'WIKI', '--upstream', 'http://127.0.0.1:3000']);
   await run(['notices', 'test']);

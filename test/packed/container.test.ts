@@ -74,7 +74,7 @@ const COMMANDS: Record<string, number> = {
   [`routes check --config ${VOLUME}/svc-api.yaml`]: 0,
   'routes template grafana': 0,
   'proxy nginx --resource WIKI --upstream http://127.0.0.1:3000': 0,
-  [`routes observed --config ${VOLUME}/svc-api.yaml`]: 0,
+  [`routes check --observed --config ${VOLUME}/svc-api.yaml`]: 0,
   [`federation explain ${VOLUME}/keys.yaml --config ${VOLUME}/svc-api.yaml`]: 1,
   [`routes explain GET https://wiki.example.org/ --config ${VOLUME}/svc-api.yaml`]: 0,
   '--version': 0,

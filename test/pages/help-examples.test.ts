@@ -105,7 +105,6 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   },
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
-  'routes observed': declareRoutes,
   'federation explain': async (desk) => {
     writeFileSync(join(desk.folder, 'token'), await federate(desk));
     desk.server = { url: '', stop: async () => issuer?.stop() };

@@ -220,9 +220,8 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     plugins: { args: [], says: [] },
     'plugins:install': { args: [join(folder, 'nothing.tgz')], says: [], env: { XDG_DATA_HOME: folder }, code: 1 },
     'plugins:uninstall': { args: ['nothing'], says: [], code: 2 },
-    'routes:check': { args: [], says: ['the configuration was read', hook], env: kept },
+    'routes:check': { args: ['--observed'], says: ['the configuration was read', hook, STORE], env: kept },
     'routes:explain': { args: ['GET', 'http://a/x'], says: ['the configuration was read', hook], env: kept },
-    'routes:observed': { args: [], says: ['the configuration was read', STORE], env: kept },
     proxy: { args: ['nginx', '--resource', 'INFO', '--upstream', 'http://a'], says: [] },
     'routes:template': { args: ['sonarr'], says: [] },
     // There are no rules; what it was given is not shown.

@@ -185,7 +185,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:plugins': WITHOUT_JSON,
   'apikey:plugins:install': ['<plugin>', ...WITHOUT_JSON],
   'apikey:plugins:uninstall': ['<plugin>', ...WITHOUT_JSON],
-  'apikey:routes:check': ALWAYS,
+  'apikey:routes:check': ['--observed', ...ALWAYS, ...PLACE],
   'apikey:routes:explain': [
     '<method>',
     '<url>',
@@ -195,7 +195,6 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:routes:observed': [...ALWAYS, ...PLACE],
   'apikey:proxy': ['<proxy>', '--host <host>', '--resource <resource>', '--upstream <url>', ...ALWAYS],
   'apikey:routes:template': ['<service>', '--credential <file>', '--host <host>', '--url <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
@@ -316,7 +315,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'autocomplete backup compact doctor edge edges federation:explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy requests:approve requests:deny requests:list restore routes:check routes:explain routes:observed routes:template'.split(
+      'autocomplete backup compact doctor edge edges federation:explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy requests:approve requests:deny requests:list restore routes:check routes:explain routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

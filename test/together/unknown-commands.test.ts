@@ -69,9 +69,15 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ['apikey LST --roles ADMIN', `Unknown command: "apikey LST". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lst --help', `Unknown command: "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   [
+    'routes observed',
+    'Unknown command: "routes observed". Did you mean "svc-api routes check --observed"? ' +
+      'The commands of "svc-api routes" are check, explain and template.',
+    ['svc-api routes COMMAND', 'svc-api routes --help'],
+  ],
+  [
     'routes chek',
     'Unknown command: "routes chek". Did you mean "svc-api routes check"? ' +
-      'The commands of "svc-api routes" are check, explain, observed and template.',
+      'The commands of "svc-api routes" are check, explain and template.',
     ['svc-api routes COMMAND', 'svc-api routes --help'],
   ],
   ['verison', `Unknown command: "verison". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],

@@ -8,6 +8,7 @@ type OtherName = readonly [typed: string, existing: string, flags?: string];
 const COMMANDS: readonly OtherName[] = [
   ['approve', 'apikey:requests:approve'],
   ['deny', 'apikey:requests:deny'],
+  ['routes observed', 'apikey:routes:check', '--observed'],
   ['add', 'apikey:create'],
   ['new', 'apikey:create'],
   ['get', 'apikey:show'],

@@ -23,6 +23,6 @@ export async function checkObserving({ config, store, clock }: CheckContext): Pr
   return [...long].map((route) => ({
     status: 'warning',
     message: `The route ${printable(route, 300)} has observed for more than 30 days: it allows requests that it would refuse.`,
-    remedy: 'See "svc-api apikey routes observed", grant what is missing, and remove "observe".',
+    remedy: 'See "svc-api apikey routes check --observed", grant what is missing, and remove "observe".',
   }));
 }

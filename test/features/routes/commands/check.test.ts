@@ -29,6 +29,13 @@ expect:
     assert.deepEqual(JSON.parse(json.stdout), { file, routes: 2, expectations: 1, ...nothing });
   });
 
+  it('takes a server for observed requests alone', async () => {
+    const file = configFile('routes: [{ host: a, path: /, allow: key }]');
+    const { stderr, code } = await check(file, '--server', 'http://127.0.0.1:9');
+    assert.match(stderr, /--server is only used with --observed/);
+    assert.equal(code, 1);
+  });
+
   it('names the upstreams that no route names', async () => {
     const file = configFile(`upstreams: { wiki: "http://127.0.0.1:1", old: "http://127.0.0.1:2" }
 routes: [{ host: a, path: /, allow: key, to: wiki }]

@@ -14,7 +14,7 @@ routes:
   - { host: c.example.org, path: /**, allow: GRAFANA:READ_ANY }
 `;
 
-describeOnEachAndRemotely('routes observed', () => {
+describeOnEachAndRemotely('routes check --observed', () => {
   let cli: TestCli;
   let env: NodeJS.ProcessEnv;
   beforeEach(async () => {
@@ -40,7 +40,7 @@ describeOnEachAndRemotely('routes observed', () => {
       assert.equal((await sendRaw(server.url, Buffer.from(head.join('\r\n')))).status, 200);
     }
     await server.stop();
-    const { stdout, stderr, code } = await cli.run(['routes', 'observed'], { env });
+    const { stdout, stderr, code } = await cli.run(['routes', 'check', '--observed'], { env });
     assert.equal(code, 0, stderr);
     const file = env['SVC_API_CONFIG']!;
     const lines = stdout.split('\n').map((line) => line.replaceAll(/\S+Z \([^)]*\)/g, 'T'));

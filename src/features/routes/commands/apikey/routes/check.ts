@@ -1,25 +1,48 @@
-import { examplesOf, BaseCommand } from '../../../../../cli/base-command.ts';
+import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../../../../cli/base-command.ts';
+import { CliError } from '../../../../../cli/errors.ts';
+import { KeyCommand } from '../../../../../cli/manage/key-command.ts';
+import { hasFlag } from '../../../../../cli/output.ts';
 
-export default class Check extends BaseCommand {
+export default class Check extends KeyCommand {
   static override group = 'Servers';
   static override isAtTop = true;
   static override topic = 'Check routes, and explain what requests require.';
   static override summary = 'Check the routes of svc-api.yaml and their expectations.';
   static override description =
-    'Exits with 0 if a server would accept the file, otherwise with 1. Lists routes that can never match.';
+    'Exits with 0 if a server would accept the file, otherwise with 1. Lists routes that can never match.\n\n' +
+    'A route with "observe: true" allows requests that it would refuse, and records them in the audit log: each key with ' +
+    'the permissions it lacks, and requests without a valid key. Repeats within ten minutes are counted. --observed ' +
+    'lists these requests.';
   static override examples = examplesOf([
     ['Check the configuration', ''],
     ['Check another file', '--config ./new.yaml'],
+    ['Show which requests would be refused without "observe"', '--observed'],
   ]);
+  static override flags = {
+    observed: Flags.boolean({
+      description: 'List the requests that observing routes would refuse, from the key store or --server.',
+    }),
+  };
 
   async run(): Promise<object> {
-    await this.parse(Check);
-    const { checkRoutes, readDeclaredRoutes } = await import('../../../cli/routes.ts');
-    const { json, text } = await checkRoutes(await readDeclaredRoutes(this.config, this.configFile));
-    return this.printLines(json, text);
+    const { flags } = await this.parse(Check);
+    if (flags.server !== undefined && !flags.observed)
+      throw new CliError('USAGE', '--server is only used with --observed. Leave it out, or pass both.');
+    const { checkRoutes, findObserved, observedView, readDeclaredRoutes } = await import('../../../cli/routes.ts');
+    const declared = await readDeclaredRoutes(this.config, this.configFile);
+    if (!flags.observed) {
+      const { json, text } = await checkRoutes(declared);
+      return this.printLines(json, text);
+    }
+    return this.withKeys(flags, async (keys) => {
+      const observing = await findObserved(declared, (request, place) => keys.auditLog({ request, place }));
+      const { json, text } = await observedView(declared.file, observing);
+      return this.printLines(json, text);
+    });
   }
 
-  protected override exitAfter(): number {
-    return 1;
+  protected override exitAfter(exit: number): number {
+    return hasFlag(this.argv, '--observed') ? exit : 1;
   }
 }
