@@ -10,14 +10,6 @@ export const FEATURE_TESTS = 'test/features/**/*.test.ts';
 /** The list of features, and the names that the library has for them: a feature has lines of its own in both. */
 export const LISTS: readonly string[] = ['src/features/index.ts', 'src/features/library.ts'];
 
-/** Features that something outside of them still uses. Take out those that are free. */
-export const HELD: readonly string[] = 'people routes guard consent'.split(' ');
-
-/** Features that can be deleted: neither they nor their dependents are used elsewhere. */
-export function freeFeatures(): string[] {
-  return FEATURES.map(({ name }) => name).filter((name) => !withDependents([name]).some((each) => HELD.includes(each)));
-}
-
 /** Features, and all that need one of them. */
 export function withDependents(given: readonly string[]): string[] {
   const gone = new Set(given);

@@ -3,21 +3,13 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkS
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FEATURES } from '../src/features/index.ts';
-import {
-  CORE_TESTS,
-  FEATURE_TESTS,
-  foldersOf,
-  freeFeatures,
-  importsInto,
-  LISTS,
-  withDependents,
-} from './without-features.ts';
+import { CORE_TESTS, FEATURE_TESTS, foldersOf, importsInto, LISTS, withDependents } from './without-features.ts';
 
 /**
  * `npm run without -- <feature>…`: deletes features in a copy of the tree, with their tests, their lines and their
  * dependents, and checks that the rest works: types, build, the core in use, and the tests of the core and the
- * remaining features. `all` deletes every feature, `free` those that are not `HELD`. Without a name, it deletes each in
- * turn, then all. `--quick` runs only the test of the core in use.
+ * remaining features. `all` deletes every feature. Without a name, it deletes each in turn, then all. `--quick` runs only
+ * the test of the core in use.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const NAMES = FEATURES.map(({ name }) => name);
@@ -30,7 +22,7 @@ const MOCHA = ['--no-config', '--exit', '--timeout', '600000'].concat(
 const args = process.argv.slice(2);
 const isQuick = args.includes('--quick');
 const asked = args.filter((arg) => arg !== '--quick');
-const unknown = asked.filter((name) => !['all', 'free', ...NAMES].includes(name));
+const unknown = asked.filter((name) => !['all', ...NAMES].includes(name));
 if (unknown.length > 0) {
   print(`There is no feature ${unknown.join(', ')}. Features are ${NAMES.join(', ')}.`);
   process.exit(2);
@@ -54,8 +46,7 @@ function isWholeWithout(names: readonly string[]): boolean {
 }
 
 function goneWith(names: readonly string[]): readonly string[] {
-  if (names.includes('all')) return NAMES;
-  return withDependents(names.flatMap((name) => (name === 'free' ? freeFeatures() : name)));
+  return names.includes('all') ? NAMES : withDependents(names);
 }
 
 /** The checks of a copy, in order. */

@@ -233,8 +233,10 @@ export async function additionsOf({
   const ofHost = await hostVocabulary(config);
   const { parseConfig } = await import('../config/load-config.ts');
   const read = await parseConfig(found, ofHost);
-  const { builtinResources, roles, policy, consent, added } = read;
-  return { ...vocabularyOf(ofHost, read), builtinResources, roles, policy, consent, added, declaredIn };
+  const { additionsOfFeatures } = await import('../features/index.ts');
+  const { builtinResources, roles, policy, added } = read;
+  const ofFeatures = additionsOfFeatures(read);
+  return { ...vocabularyOf(ofHost, read), builtinResources, roles, policy, added, declaredIn, ...ofFeatures };
 }
 
 function areBuiltIn(permissions: readonly string[]): boolean {

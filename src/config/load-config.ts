@@ -61,10 +61,8 @@ export async function parseConfig(
     onUnmet && ((issues: readonly DocumentIssue[]) => onUnmet(describeIssues(name, issues, document.positionOf)));
   // Loaded only for a file, so that commands without one start faster.
   const { readConfig } = await import('./read-config.ts');
-  const read = await readConfig(document.value, { file: path, ofHost, onUnmet: noteUnmet });
-  if ('config' in read) {
-    const lineOf = (index: number) => document.positionOf({ path: ['routes', index] }).line;
-    return { ...read.config, routes: read.config.routes.map((route, index) => ({ ...route, line: lineOf(index) })) };
-  }
+  const lineOf = (of: readonly (string | number)[]) => document.positionOf({ path: [...of] }).line;
+  const read = await readConfig(document.value, { file: path, ofHost, lineOf, onUnmet: noteUnmet });
+  if ('config' in read) return read.config;
   throw new KeysError('CONFIG_INVALID', describeIssues(name, read.issues, document.positionOf));
 }

@@ -7,7 +7,7 @@ import { type AddedSection, checkAddedSection, readAddedSection } from './added-
 import type { Config } from './config.ts';
 import { defaultConfig } from './default-config.ts';
 import { located, readBy, unknownFields } from './schema.ts';
-import { type Section, section } from './section.ts';
+import { type Section, section, type SectionContext } from './section.ts';
 import { SECTIONS } from './sections.ts';
 import { validActions, validResources, validRoles } from './sections/access.ts';
 
@@ -44,6 +44,7 @@ interface ConfigContext {
   file: string;
   /** Resources and actions of the host, which roles and routes can name as well. */
   ofHost: Vocabulary;
+  lineOf?: SectionContext['lineOf'];
   /** Called with failed route expectations. By default they are errors. */
   onUnmet?: ((issues: readonly DocumentIssue[]) => void) | undefined;
 }
@@ -51,7 +52,7 @@ interface ConfigContext {
 /** Reads a parsed file, which can be empty. @returns the configuration, or all problems with the file */
 export async function readConfig(
   value: unknown,
-  { file, ofHost, onUnmet }: ConfigContext,
+  { file, ofHost, lineOf, onUnmet }: ConfigContext,
 ): Promise<{ config: Config } | { issues: readonly DocumentIssue[] }> {
   const document = value ?? {};
   if (!isRecord(document)) return { issues: [{ path: [], message: NO_MAP }] };
@@ -75,7 +76,7 @@ export async function readConfig(
   const roles = validRoles(given['roles'], known);
   const catalog = createCatalog({ ...own, builtinResources, roles, declaredIn });
   const [config, unmet]: [Partial<Config>, DocumentIssue[]] = [{}, []];
-  const context = { file, given, catalog, read: config, issues, unmet };
+  const context = { file, lineOf, given, catalog, read: config, issues, unmet };
   const added: Record<string, unknown> = {};
   for (const [name, section] of sections) {
     const value = given[name];

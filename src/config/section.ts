@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import * as v from 'valibot';
-import type { DocumentIssue } from '../keys/basics/index.ts';
+import type { DocumentIssue, Rule } from '../keys/basics/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { AddedSection } from './added-section.ts';
 import type { Config } from './config.ts';
@@ -10,6 +10,8 @@ import { type About, map, reads, required, type Schema } from './schema.ts';
 export interface SectionContext {
   /** The absolute path of the configuration. Other paths are relative to its folder. */
   readonly file: string;
+  /** The line of a value in the file, if that is known. */
+  readonly lineOf?: ((path: readonly (string | number)[]) => number) | undefined;
   /** The fields of the file as written, by name. */
   readonly given: Readonly<Record<string, unknown>>;
   /** The resources and roles of the host and of the file. */
@@ -33,6 +35,8 @@ export interface Section extends About {
 export interface FeatureConfig {
   /** Its part of the configuration if the file has none of its sections. */
   readonly defaults?: Partial<Config>;
+  /** Its fields of the configuration that are in the catalog, each with a rule for programs that pass it themselves. */
+  readonly additions?: Readonly<Record<string, Rule<unknown>>>;
   /**
    * The sections by name; those of plugins as `AddedSection`. Import them here: commands that read no file do not load
    * them.

@@ -1,4 +1,5 @@
 import { addedFeatures, gatherErrors, invalidFeature, isAdded, isChosen, workOf } from '../keys/added/index.ts';
+import type { Config } from '../config/config.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import { type CommandAddition, type OwnFeature, storesOf } from '../feature.ts';
 import type { FeatureInStore } from '../store/index.ts';
@@ -94,6 +95,12 @@ export function additionsTo(id: string): CommandAddition[] {
  */
 export function keepingFeatures(): readonly OwnFeature[] {
   return [...FEATURES, ...allFeatures().filter(isAdded)];
+}
+
+/** The fields of a configuration that features have in the catalog. */
+export function additionsOfFeatures(config: Config): object {
+  const names = keepingFeatures().flatMap((feature) => Object.keys(feature.config?.additions ?? {}));
+  return Object.fromEntries(names.map((name) => [name, config[name as keyof Config]]));
 }
 
 /**

@@ -1,5 +1,6 @@
 // Names of features that the library has: a line for each file.
 export type { Client } from './consent/clients.ts';
+export type { ConsentMode } from './consent/modes.ts';
 export type { RefreshSettings } from './consent/refresh.ts';
 export { openEdge, type OpenEdgeOptions } from './edge/library.ts';
 export type { ClaimCondition, FederationRule } from './federation/federation-rule.ts';

@@ -30,16 +30,17 @@ export interface ServedService {
 export type StartService = (opened: OpenedService, server: ServerOptions) => Promise<ServedService>;
 
 /** The additions to the built-in catalog: the resources and actions of a host, and the declarations of its configuration. */
-export function additionsIn(config: Config, ofHost: Vocabulary): CatalogAdditions {
-  const { builtinResources, roles, limits, policy, consent, added } = config;
+export async function additionsIn(config: Config, ofHost: Vocabulary): Promise<CatalogAdditions> {
+  const { additionsOfFeatures } = await import('../features/index.ts');
+  const { builtinResources, roles, limits, policy, added } = config;
   return {
     ...vocabularyOf(ofHost, config),
     builtinResources,
     roles,
     defaultLimits: limits.default,
     policy,
-    consent,
     added,
+    ...additionsOfFeatures(config),
   };
 }
 
@@ -83,7 +84,7 @@ export class ConfiguredServer {
     const { extensions } = this.#opened;
     const { server } = this.service;
     const ofHost = vocabularyOf(...extensions);
-    const opened = { keys: this.keys.withAdditions(additionsIn(config, ofHost)), config, extensions };
+    const opened = { keys: this.keys.withAdditions(await additionsIn(config, ofHost)), config, extensions };
     const goOn = await this.service.prepare(opened);
     const tls = certificateOf(this.#server, config);
     const isTls = tls ? await server.replaceCertificate(tls) : server.url.startsWith('https:');

@@ -110,7 +110,7 @@ const OPTIONS = {
   ),
   schema: having<OwnSchema>('a schema of graphql', 'getTypeMap', 'getQueryType', 'getMutationType'),
   context: aFunction,
-  config: having<Config>('what loadConfig gives', 'routes', 'trust', 'limits'),
+  config: having<Config>('what loadConfig gives', 'resources', 'trust', 'limits'),
   limits: optionsIn<Partial<BudgetLimits>>({
     cost: amount,
     nodes: amount,

@@ -17,12 +17,12 @@ import {
   type Rule,
   type Rules,
   text,
+  withoutUndefined,
   yesOrNo,
 } from '../keys/basics/index.ts';
 import {
   type Catalog,
   type CatalogAdditions,
-  CONSENT_MODES,
   createCatalog,
   BUILTIN_RESOURCES,
   HOST_ACTIONS,
@@ -43,8 +43,8 @@ export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
   maxVerifiedKeys?: number;
 }
 
-/** Rules of the additions to the built-in catalog. */
-export const ADDITIONS: Rules<CatalogAdditions> = {
+/** Rules of the additions to the built-in catalog, without those of features. */
+const ADDITIONS = {
   resources: HOST_RESOURCES,
   actions: HOST_ACTIONS,
   builtinResources: oneOf(...BUILTIN_RESOURCES),
@@ -58,13 +58,18 @@ export const ADDITIONS: Rules<CatalogAdditions> = {
     maxKeysPerCreator: count,
     disableUnused: text,
   }),
-  // Undefined if svc-api.yaml has no value, which allows the least.
-  consent: orUndefined(oneOf(...CONSENT_MODES)),
   declaredIn: text,
   added: recordOf(anything),
-};
-const OPTIONS: Rules<OpenKeysOptions> = {
-  ...ADDITIONS,
+} satisfies Partial<Rules<CatalogAdditions>>;
+
+/** Rules of the additions to the built-in catalog. */
+export async function additionRules(): Promise<Rules<CatalogAdditions>> {
+  const { keepingFeatures } = await import('../features/index.ts');
+  const ofFeatures = keepingFeatures().map(({ config }) => config?.additions);
+  return Object.assign({}, ADDITIONS, ...ofFeatures) as Rules<CatalogAdditions>;
+}
+
+const OPTIONS: Rules<Omit<OpenKeysOptions, keyof CatalogAdditions>> = {
   database: text,
   env: anything,
   lockWaitMs: amount,
@@ -81,7 +86,7 @@ const OPTIONS: Rules<OpenKeysOptions> = {
  * @throws KeysError OPTION_INVALID, STORE_…
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
-  checkOptions('openKeys', options, OPTIONS);
+  checkOptions<OpenKeysOptions>('openKeys', options, { ...(await additionRules()), ...OPTIONS });
   return openValidKeys(options);
 }
 
@@ -91,28 +96,28 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
  * @throws KeysError STORE_…
  */
 export async function openValidKeys(
-  { maxVerifiedKeys, ...others }: OpenKeysOptions,
+  {
+    maxVerifiedKeys,
+    database,
+    env,
+    lockWaitMs,
+    writeWaitMs,
+    busyTimeoutMs,
+    ifMissing,
+    timer,
+    ...additions
+  }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<OpenKeys> {
-  const { resources, actions, builtinResources, roles, defaultLimits, policy, consent, declaredIn, added, ...options } =
-    others;
-  const catalog = catalogOf('openKeys', {
-    resources,
-    actions,
-    builtinResources,
-    roles,
-    defaultLimits,
-    policy,
-    consent,
-    declaredIn,
-    added,
-  });
-  const [{ openStore }, { keepingFeatures, allStores }] = await Promise.all([
+  const catalog = catalogOf('openKeys', additions);
+  const options = withoutUndefined({ database, env, lockWaitMs, writeWaitMs, busyTimeoutMs, ifMissing, timer });
+  const [{ openStore }, { keepingFeatures, allStores }, rules] = await Promise.all([
     import('../store/open.ts'),
     import('../features/index.ts'),
+    additionRules(),
   ]);
   const store = await openStore(options, { features: await allStores(), changes });
-  return openKeysOver(store, catalog, { maxVerifiedKeys, features: keepingFeatures() });
+  return openKeysOver(store, catalog, { rules, maxVerifiedKeys, features: keepingFeatures() });
 }
 
 /** A store, or a substitute that can check keys. */
@@ -125,13 +130,15 @@ interface OverOptions {
   readonly clock?: () => number;
   /** Default: none, for a store that refuses changes. */
   readonly features?: readonly OwnFeature[];
+  /** Rules for other additions to the catalog. Default: those of the core. */
+  readonly rules?: Rules<CatalogAdditions>;
 }
 
 /** The service over an open store. Closing the keys closes the store. */
 export function openKeysOver(
   store: OpenedStore,
   catalog: Catalog,
-  { maxVerifiedKeys, clock = Date.now, features = [] }: OverOptions = {},
+  { maxVerifiedKeys, clock = Date.now, features = [], rules = ADDITIONS as Rules<CatalogAdditions> }: OverOptions = {},
 ): OpenKeys {
   const limiter = new Limiter({
     store: store.limits,
@@ -140,7 +147,7 @@ export function openKeysOver(
     id: randomUUID(),
   });
   return new OpenKeys(
-    { store, limiter },
+    { store, limiter, rules },
     {
       repository: store.repository,
       activityWriters: store.activityWriters,
@@ -180,6 +187,8 @@ function schedule(work: () => void, delayMs: number): void {
 /** Parts that services over one store share. */
 interface Shared extends Limited {
   store: OpenedStore;
+  /** Rules for other additions to the catalog. */
+  rules: Rules<CatalogAdditions>;
 }
 
 /** The service of an open key store. */
@@ -250,7 +259,7 @@ export class OpenKeys extends KeysService implements Limited {
    * @throws KeysError OPTION_INVALID
    */
   withAdditions(additions: CatalogAdditions): OpenKeys {
-    checkOptions('keys.withAdditions', additions, ADDITIONS);
+    checkOptions('keys.withAdditions', additions, this.#over.rules);
     return new OpenKeys(this.#over, ...this.partsWith(catalogOf('keys.withAdditions', additions)));
   }
 

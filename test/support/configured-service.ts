@@ -23,6 +23,6 @@ export async function startConfiguredService(
 ): Promise<TestService & { file: string }> {
   const file = configFile(yaml);
   const config = await loadConfig({ file });
-  const test = await startTestService({ ...additionsIn(config, {}), app: { config, ...app } });
+  const test = await startTestService({ ...(await additionsIn(config, {})), app: { config, ...app } });
   return { ...test, file };
 }

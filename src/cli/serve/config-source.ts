@@ -7,9 +7,10 @@ import { isKeysError } from '../../keys/basics/index.ts';
 import type { Log } from '../../log.ts';
 
 /** Logs that a configuration is now in use. */
-export function reportTaken({ file, resources, roles, routes }: Config, log: Log): void {
-  const counts = { resources: resources.length, roles: Object.keys(roles).length, routes: routes.length };
-  log.info({ config: file, ...counts }, 'the configuration was loaded');
+export function reportTaken(config: Config, log: Log): void {
+  const lists = Object.entries(config).flatMap(([name, list]) => (Array.isArray(list) ? [[name, list.length]] : []));
+  const counts = { roles: Object.keys(config.roles).length, ...Object.fromEntries(lists) };
+  log.info({ config: config.file, ...counts }, 'the configuration was loaded');
 }
 
 /** Logs that a configuration is not used, and why. */

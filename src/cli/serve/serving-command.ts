@@ -237,7 +237,7 @@ export abstract class ServingCommand extends BaseCommand {
         import('../../service/background.ts'),
         import('../../features/index.ts'),
       ]);
-    const additions = additionsIn(config, ofHost);
+    const additions = await additionsIn(config, ofHost);
     const catalog = createCatalog(additions);
     check?.(config, catalog);
     const hasStore = context.open === undefined;

@@ -1,6 +1,6 @@
 import { codePoints, printable } from '../../keys/basics/index.ts';
 import { validateName } from '../../keys/key/index.ts';
-import type { ConsentMode } from '../../keys/permissions/index.ts';
+import type { ConsentMode } from './modes.ts';
 import { invalidRedirect, isSameRedirect } from './redirects.ts';
 
 /** An application that can request keys: a public client (RFC 6749, section 2.1), which has no secret. */

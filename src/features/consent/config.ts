@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { formatDuration, printable, suggestion, UNIT_MS, withoutUndefined } from '../../keys/basics/index.ts';
-import { CONSENT_MODES, readPeriod } from '../../keys/permissions/index.ts';
+import { readPeriod } from '../../keys/permissions/index.ts';
 import {
   atMost,
   distinct,
@@ -25,6 +25,7 @@ import {
   OWN_CLIENT,
   unusableClients,
 } from './clients.ts';
+import { CONSENT_MODES } from './modes.ts';
 import { DEFAULT_REFRESH, MAX_LEEWAY_MS } from './refresh.ts';
 
 export const consent = section({

@@ -1,5 +1,6 @@
 import { KeysError } from '../../keys/basics/index.ts';
-import type { Catalog, ConsentMode } from '../../keys/permissions/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
+import type { ConsentMode } from './modes.ts';
 
 /**
  * Ways to get a key: showing a code to a person (RFC 8628), or opening a page that redirects back (RFC 6749, section

@@ -1,10 +1,10 @@
 import type { OwnFeature } from '../../feature.ts';
-import type { ConsentMode } from '../../keys/permissions/index.ts';
 import { CONSENTS, type Refresh } from './consent-request.ts';
 import { consentOperations } from './operations.ts';
 import type { Client } from './clients.ts';
 import { DEFAULT_REFRESH, type RefreshSettings } from './refresh.ts';
 import { errors } from './errors.ts';
+import { CONSENT_RULE, type ConsentMode } from './modes.ts';
 import { consentFlows } from './consent-flow.ts';
 
 declare module '../../config/config.ts' {
@@ -19,6 +19,20 @@ declare module '../../config/config.ts' {
     readonly dynamicRegistration: boolean;
     /** Settings for refreshing the keys of applications. */
     readonly refresh: RefreshSettings;
+  }
+}
+
+declare module '../../keys/permissions/catalog.ts' {
+  interface Catalog {
+    /** How applications can ask for keys; undefined if not configured. */
+    readonly consent?: ConsentMode | undefined;
+  }
+  interface CatalogAdditions {
+    /**
+     * How applications can ask for keys: `off`, `device` (by a code that they show), `code` (by a page that they open)
+     * or `both`. Default: only `svc-api login` can, by a code.
+     */
+    consent?: ConsentMode | undefined;
   }
 }
 
@@ -46,6 +60,7 @@ export const consent: OwnFeature = {
       dynamicRegistration: false,
       refresh: DEFAULT_REFRESH,
     },
+    additions: { consent: CONSENT_RULE },
     sections: {
       consent: async () => (await import('./config.ts')).consent,
       clients: async () => (await import('./config.ts')).clients,

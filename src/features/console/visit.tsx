@@ -12,7 +12,8 @@ import {
   respond,
 } from '../../http/index.ts';
 import { hasRoomForChildren, type Principal } from '../../keys/authorization/index.ts';
-import { type Action, type ConsentMode, splitPermission } from '../../keys/permissions/index.ts';
+import { type Action, splitPermission } from '../../keys/permissions/index.ts';
+import type { ConsentMode } from '../consent/modes.ts';
 import type { CredentialPlace } from '../../keys/secret/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import { type Assets, PAGE_HEADERS } from './assets.ts';

@@ -13,7 +13,7 @@ import {
 import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 import { type Log, NO_LOG } from '../../log.ts';
 import { libraryKeys, type OpenKeys } from '../../service/library-keys.ts';
-import { ADDITIONS, catalogOf, openKeysOver } from '../../service/open-keys.ts';
+import { additionRules, catalogOf, openKeysOver } from '../../service/open-keys.ts';
 import type { EdgeFeed } from './feed-source.ts';
 
 /** The server to follow: by its `origin`, or by a `feed`. */
@@ -44,9 +44,8 @@ export interface OpenEdgeOptions extends CatalogAdditions {
   log?: Log;
 }
 
-/** Rules of the options without `feed`, which the feature with that feed has. */
-const OPTIONS: Rules<Omit<OpenEdgeOptions, 'feed'>> = {
-  ...ADDITIONS,
+/** Rules of the options without additions to the catalog, and without `feed`, which the feature with that feed has. */
+const OPTIONS: Rules<Omit<OpenEdgeOptions, 'feed' | keyof CatalogAdditions>> = {
   origin: text,
   token: text,
   tokenFile: text,
@@ -76,7 +75,8 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
     import('./feed-room.ts'),
   ]);
   const beside = await feedBesideHttp();
-  checkOptions<OpenEdgeOptions>(caller, options, { ...OPTIONS, feed: beside?.rule ?? noFeed });
+  const rules = await additionRules();
+  checkOptions<OpenEdgeOptions>(caller, options, { ...rules, ...OPTIONS, feed: beside?.rule ?? noFeed });
   const { token, tokenFile, maxStale, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
   const { origin, feed, name, ca, clientCert, clientKey, ...additions } = others;
   if ((origin === undefined) === (feed === undefined))
@@ -96,7 +96,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
     ? beside!.open(feed, shown)
     : new HttpFeed({ origin: addressOf(caller, origin!, insecure), ca, clientCert, clientKey, ...shown });
   const store = await openEdgeStore(source, { log });
-  return libraryKeys(openKeysOver(store, catalog, { maxVerifiedKeys }));
+  return libraryKeys(openKeysOver(store, catalog, { rules, maxVerifiedKeys }));
 }
 
 /** The address of a server, without a trailing slash. @throws KeysError OPTION_INVALID */

@@ -107,14 +107,6 @@ export type Permission = `${string}:${Action}`;
 /** The name of a role, or a permission. */
 export type Grant = string;
 
-/**
- * How applications can ask for keys: not at all, by a code that they show, by a page that they open, or both. If unset,
- * only `svc-api login` can, by a code.
- */
-export const CONSENT_MODES = ['off', 'device', 'code', 'both'] as const;
-/** One of `CONSENT_MODES`. */
-export type ConsentMode = (typeof CONSENT_MODES)[number];
-
 /** Everything that can be granted in one installation. */
 export interface Catalog {
   /** The built-in resources and the installation's own. */
@@ -132,8 +124,6 @@ export interface Catalog {
   readonly defaultLimits: readonly Limit[];
   /** The installation's demands on all keys. */
   readonly policy: Policy;
-  /** How applications can ask for keys; undefined if not configured. */
-  readonly consent?: ConsentMode | undefined;
   /** The file that declares the installation's own resources, for messages; undefined to leave it out. */
   readonly declaredIn?: string | undefined;
   /** Values of sections of plugins, by their names. */
@@ -212,8 +202,8 @@ export function vocabularyOf(...parts: readonly Vocabulary[]): Required<Vocabula
 }
 
 /**
- * An installation's own resources, actions and roles, its limits and policy for keys, and how applications can ask for
- * keys.
+ * An installation's own resources, actions and roles, its limits and policy for keys, and what features add to a
+ * catalog.
  */
 export interface CatalogAdditions extends Vocabulary {
   /** Hidden built-in resources keep working, but are not offered for choice. Default: shown. */
@@ -224,11 +214,6 @@ export interface CatalogAdditions extends Vocabulary {
   defaultLimits?: readonly string[];
   /** The installation's demands on all keys. Default: none. */
   policy?: PolicyRules;
-  /**
-   * How applications can ask for keys: `off`, `device` (by a code that they show), `code` (by a page that they open) or
-   * `both`. Default: only `svc-api login` can, by a code.
-   */
-  consent?: ConsentMode | undefined;
   /** The file that declares resources, for messages about unknown ones. Default: none is named. */
   declaredIn?: string;
   /** Values of sections of plugins, by their names, for their operations. Default: none. */
@@ -242,8 +227,8 @@ const NONE: readonly Permission[] = [];
 
 /**
  * Creates the catalog of an installation.
- * @throws Error if a name, limit, policy rule or consent mode is invalid, a built-in resource or role would change, or
- * a role or the policy has an unknown permission
+ * @throws Error if a name, limit or policy rule is invalid, a built-in resource or role would change, or a role or the
+ * policy has an unknown permission
  */
 export function createCatalog({
   resources: declared = [],
@@ -252,9 +237,9 @@ export function createCatalog({
   roles = {},
   defaultLimits = [],
   policy: rules = {},
-  consent,
   declaredIn,
   added = {},
+  ...ofFeatures
 }: CatalogAdditions = {}): Catalog {
   const own = [EDGE, ...ofPlugins, ...declared].map((resource) =>
     typeof resource === 'string' ? { name: resource } : resource,
@@ -280,9 +265,6 @@ export function createCatalog({
     ...Object.keys(roles).map(invalidRole),
     ...limits.issues.map(({ message }) => message),
     ...issues.map(({ message }) => message),
-    consent === undefined || CONSENT_MODES.includes(consent)
-      ? undefined
-      : 'The option "consent" must be off, device, code or both.',
     ...(policy.grantableByKeys ?? []).map((grant) =>
       known.has(grant) || permissions.has(grant)
         ? undefined
@@ -301,9 +283,9 @@ export function createCatalog({
     roles: [...permissions.keys()],
     defaultLimits: limits.values,
     policy,
-    consent,
     declaredIn,
     added,
+    ...ofFeatures,
     meaningOf: (role) => (ROLE_MEANINGS as Record<string, string>)[role] ?? meaningOf(permissions.get(role) ?? NONE),
     permissionsOf: (role) => permissions.get(role) ?? NONE,
     includes: includesRole,

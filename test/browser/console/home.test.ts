@@ -17,7 +17,7 @@ const HOUR = 3_600_000;
 /** Somebody on the home page of a service that a team uses. */
 async function visitHome(visit: Visit, look: Look = {}) {
   const config = await loadConfig({ file: configFile(ROUTES) });
-  const service = await startConsole(visit, { ...additionsIn(config, {}), app: { config } });
+  const service = await startConsole(visit, { ...(await additionsIn(config, {})), app: { config } });
   const ids = await addTeamKeys(service);
   const { store, time } = service;
   for (const [index, name] of ['CI deploy', 'Nightly backup', 'Wall display'].entries()) {

@@ -13,7 +13,7 @@ import { ROUTES } from '../../support/configured-service.ts';
 /** Somebody who has signed in to a service that a team uses, with routes. */
 async function visitTeam(visit: Visit, path: string, look: Look = {}) {
   const config = await loadConfig({ file: configFile(ROUTES) });
-  const service = await startConsole(visit, { ...additionsIn(config, {}), app: { config } });
+  const service = await startConsole(visit, { ...(await additionsIn(config, {})), app: { config } });
   const ids = await addTeamKeys(service);
   return { ids, ...(await signedIn(visit, path, { service, look })) };
 }
@@ -55,7 +55,7 @@ describe('the lists of the console, in a browser', () => {
       const path = `/${'long'.repeat(40)}/**`;
       const yaml = `resources: [${resource}]\nroutes: [{ host: "*", path: ${path}, allow: ${resource}:READ_ANY }]\n`;
       const config = await loadConfig({ file: configFile(yaml) });
-      const service = await startConsole(visit, { ...additionsIn(config, {}), app: { config } });
+      const service = await startConsole(visit, { ...(await additionsIn(config, {})), app: { config } });
       const person = { name: 'W'.repeat(100), description: 'x'.repeat(1000), permissions: [`${resource}:READ_ANY`] };
       const { page, open } = await signedIn(visit, 'keys', { service, person });
       for (const path of ['keys', 'audit-log', `routes?url=https://x.example/${'long'.repeat(40)}/x`]) {

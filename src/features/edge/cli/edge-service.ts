@@ -66,12 +66,12 @@ export async function openEdge(
 ): Promise<OpenEdge> {
   const store = await openEdgeStore(await sourceOf(feed, config), { patienceMs: PATIENCE_MS, log: feed.log });
   const { log } = feed;
-  const [{ servedBy }, { openKeysOver }] = await Promise.all([
+  const [{ servedBy }, { additionRules, openKeysOver }] = await Promise.all([
     import('../../../service/create-app.ts'),
     import('../../../service/open-keys.ts'),
   ]);
   return {
-    keys: openKeysOver(store, catalog, { maxVerifiedKeys }),
+    keys: openKeysOver(store, catalog, { rules: await additionRules(), maxVerifiedKeys }),
     start: async (opened, server) => {
       const start = isGuard(guard, opened.config)
         ? guardService({ ...guard, hasNoDoor: true }, log)

@@ -220,7 +220,8 @@ export const routes = section({
           const [first, second] = indexes;
           context.issues.push({ path: ['routes', second], message, related: ['routes', first] });
         }
-        return routes;
+        const { lineOf } = context;
+        return lineOf ? routes.map((route, index) => ({ ...route, line: lineOf(['routes', index]) })) : routes;
       }),
     ),
   into: (routes) => ({ routes }),

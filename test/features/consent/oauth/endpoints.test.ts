@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { defaultConfig } from '../../../../src/config/default-config.ts';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
+import { tempStore } from '../../../support/temp.ts';
+import { openKeys } from '../../../../src/index.ts';
 import { createCatalog } from '../../../../src/keys/permissions/catalog.ts';
 import {
   agree,
@@ -387,6 +389,9 @@ describe('the ways in which applications may ask', () => {
     test = await startTestService();
     await assert.rejects(startServer(test.keys, { clients: [APP] }), /"consent" is missing.*openKeys/);
     for (const consent of ['on', 'Both', '', true, null])
-      assert.throws(() => createCatalog({ consent: consent as never }), /must be off, device, code or both/);
+      await assert.rejects(openKeys({ database: tempStore(), consent: consent as never }), {
+        code: 'OPTION_INVALID',
+        message: /"consent".* "off", "device", "code" or "both"/,
+      });
   });
 });
