@@ -55,7 +55,6 @@ export interface CatalogAdditions extends Vocabulary {
     roles?: Readonly<Record<string, readonly Permission[]>>;
     defaultLimits?: readonly string[];
     policy?: PolicyRules;
-    consent?: ConsentMode | undefined;
     declaredIn?: string;
     added?: Readonly<Record<string, unknown>>;
 }
@@ -1156,13 +1155,13 @@ export interface Catalog {
     readonly roles: readonly Role[];
     readonly defaultLimits: readonly Limit[];
     readonly policy: Policy;
-    readonly consent?: ConsentMode | undefined;
     readonly declaredIn?: string | undefined;
     readonly added: Readonly<Record<string, unknown>>;
     meaningOf(role: Role): string;
     permissionsOf(role: Role): readonly Permission[];
     includes(role: Role, other: Role): boolean;
     knows(grant: Grant): boolean;
+    readonly consent?: ConsentMode | undefined;
 }
 
 export interface Chain {
@@ -1342,6 +1341,7 @@ export declare class FailureLog;
 
 export interface FeatureConfig {
     readonly defaults?: Partial<Config>;
+    readonly additions?: Readonly<Record<string, Rule<unknown>>>;
     readonly sections: Readonly<Record<string, () => Promise<Section | AddedSection>>>;
 }
 
@@ -2192,6 +2192,7 @@ export interface Section extends About {
 
 export interface SectionContext {
     readonly file: string;
+    readonly lineOf?: ((path: readonly (string | number)[]) => number) | undefined;
     readonly given: Readonly<Record<string, unknown>>;
     readonly catalog: Catalog;
     readonly read: Partial<Config>;
