@@ -89,7 +89,7 @@ describe('the site of the documentation', () => {
     '/docs/explanation/how-a-check-works.html',
     '/docs/guard.html',
     '/docs/consent.html',
-    '/examples/caddy/',
+    '/docs/how-to/caddy.html',
   ])
     it(
       `is accessible and fits a narrow screen at ${path}`,

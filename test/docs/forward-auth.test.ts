@@ -44,7 +44,7 @@ describe('docs/guard.md, with a proxy in front', () => {
 
   it('has the same block for Caddy as the example', () => {
     const example = ofExample('caddy/Caddyfile');
-    assert.equal(blockWith('forward_auth', PAGE, 'caddyfile'), example);
+    assert.equal(blockWith('forward_auth', 'docs/how-to/caddy.md', 'caddyfile'), example);
   });
 
   it('configures Traefik to ask as the exact requests of the tests do', () => {

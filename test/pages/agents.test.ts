@@ -8,7 +8,9 @@ import { cleanEnv, finished, ROOT } from '../support/process.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const PAGE = 'docs/agents.md';
+const PAGE = 'docs/how-to/claude-code.md';
+/** Other clients. */
+const CLIENTS = 'docs/agents.md';
 const EXAMPLE = join(ROOT, 'examples/mcp');
 
 /** Connects as each client of the page is told to, its variables replaced, and says what it may do. */
@@ -46,10 +48,11 @@ describe(`${PAGE}, with examples/mcp`, () => {
     const home = join(folder, 'home');
     mkdirSync(home);
     writeFileSync(join(folder, 'client.mjs'), CLIENT);
-    const [install, ...rest] = blockWith('svc-api guard', PAGE).split('\n');
+    const [install, ...rest] = blocksOf(PAGE).join('').split('\n');
     assert.equal(install, 'npm install');
     await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder });
-    const configs = blocksOf(PAGE, 'json')
+    const configs = [PAGE, CLIENTS]
+      .flatMap((page) => blocksOf(page, 'json'))
       .map((block) => JSON.parse(block) as Record<'mcpServers' | 'servers', { files: ClientConfig } | undefined>)
       .map((config) => (config.mcpServers ?? config.servers)!.files);
     // A machine of its own: nobody else has its ports, and what still runs ends with it.

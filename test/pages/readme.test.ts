@@ -104,7 +104,7 @@ describe(PAGE, () => {
   });
 });
 
-describe('docs/guard.md', () => {
+describe('docs/how-to/caddy.md', () => {
   before(function () {
     needsRoot(this);
     needsPrograms(this, 'unshare', 'ip', 'curl');
@@ -115,7 +115,7 @@ describe('docs/guard.md', () => {
     const machine = new Machine();
     writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
     machine.configure('resources: [GRAFANA]');
-    const site = blockWith('forward_auth', 'docs/guard.md', 'caddyfile');
+    const site = blockWith('forward_auth', 'docs/how-to/caddy.md', 'caddyfile');
     // Nobody else could give it a certificate here.
     writeFileSync(join(machine.folder, 'Caddyfile'), `{\n\tlocal_certs\n\tskip_install_trust\n}\n${site}`);
     const keys = {

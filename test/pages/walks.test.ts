@@ -1,8 +1,10 @@
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Machine } from '../support/machine.ts';
 import { ROOT } from '../support/process.ts';
+import { CONFIGURATIONS, KEY_FILE, writeCaddy, writeNginx } from '../support/proxies/configurations.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
+import { CERTIFICATE } from '../support/tls-proxy.ts';
 import { walk } from '../support/walk.ts';
 
 describe('pages that are followed from top to bottom', () => {
@@ -26,4 +28,61 @@ describe('pages that are followed from top to bottom', () => {
       adapt: (text) => text.replace(/^npm install .*\n/m, ''),
     });
   });
+
+  /** Follows a page about a proxy in front of Grafana. What `sudo` changes is here in the folder of the machine. */
+  const behind = (page: string, machine: Machine, commands: Readonly<Record<string, string>>) =>
+    walk(page, machine, {
+      setup: `node -e 'http.createServer((_, answer) => answer.end("{}")).listen(3000, "127.0.0.1")' &`,
+      adapt(text) {
+        let adapted = text.replaceAll(
+          'curl --silent',
+          'curl --silent --insecure --retry 9 --retry-delay 1 --retry-connrefused --resolve grafana.example.org:443:127.0.0.1',
+        );
+        for (const [command, here] of Object.entries(commands)) adapted = adapted.replace(`sudo ${command}`, here);
+        return adapted.replaceAll(/^sudo .*\n/gm, '');
+      },
+    });
+
+  it('docs/how-to/caddy.md shows what is seen', async function () {
+    needsPrograms(this, 'caddy');
+    const machine = new Machine();
+    const [run, ...args] = writeCaddy('', machine);
+    const file = join(machine.folder, 'Caddyfile');
+    writeFileSync(file, '{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n}\n');
+    await behind('docs/how-to/caddy.md', machine, {
+      'tee --append /etc/caddy/Caddyfile': `tee --append ${file}`,
+      'systemctl reload caddy': `caddy ${run} ${args.join(' ')} 2> caddy.log &`,
+    });
+  });
+
+  it('docs/how-to/nginx.md shows what is seen', async function () {
+    needsPrograms(this, 'nginx');
+    const machine = new Machine();
+    const args = writeNginx('include site.conf;', machine).join(' ');
+    await behind('docs/how-to/nginx.md', machine, {
+      'cp grafana.conf /etc/nginx/conf.d/grafana.conf': `sed 's|/etc/ssl/private.*key|${KEY_FILE}|; s|/etc/ssl/.*pem|${CERTIFICATE}|' grafana.conf > site.conf`,
+      'nginx -t': `nginx ${args} -t`,
+      'systemctl reload nginx': `nginx ${args} 2> nginx.log &`,
+    });
+  });
+
+  for (const program of ['haproxy', 'apache2'] as const) {
+    const page = `docs/how-to/${program.replace('2', '')}.md`;
+    it(`${page} shows what is seen`, async function () {
+      needsPrograms(this, program);
+      const machine = new Machine();
+      // Beside the files of the same names that the page makes.
+      const folder = join(machine.folder, 'proxy');
+      mkdirSync(folder);
+      const place = { folder, port: 443, svcApi: program === 'haproxy' ? 4000 : 8080, service: 3000 };
+      const args = CONFIGURATIONS.find((each) => each.program === program)!
+        .write(place, (text, replacements) =>
+          Object.entries(replacements).reduce((changed, [old, here]) => changed.replaceAll(old, here), text),
+        )
+        .join(' ');
+      await behind(page, machine, {
+        [`systemctl reload ${program}`]: `PATH="$PATH:/usr/sbin" ${program} ${args} > proxy.log 2>&1 &`,
+      });
+    });
+  }
 });

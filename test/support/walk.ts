@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Machine } from './machine.ts';
 import { ROOT } from './process.ts';
 import type { TerminalSession } from './pty.ts';
@@ -9,6 +9,8 @@ import type { TerminalSession } from './pty.ts';
 type Step = { file: string; text: string } | { commands: string; seen: string | undefined };
 
 export interface WalkOptions {
+  /** Commands for what the page expects to run already. */
+  setup?: string;
   /** Changes commands and files that this machine has no part for, such as a server elsewhere. */
   adapt?: (text: string) => string;
   /** Answers that are typed while a command asks: each after the text of the question. */
@@ -17,9 +19,9 @@ export interface WalkOptions {
 
 const BLOCK = /^```(\w+)\n(.*?)^```$/gms;
 /** A sentence that says which file has the block after it. */
-const FILE = /`([\w./-]+\.\w+)`[^`\n]*:\n\n$/;
+const FILE = /`(~?[\w./-]+\.\w+)`[^`\n]*:\n\n$/;
 /** Programs that run until they are stopped, if they are the last of a block. */
-const SERVER = /^(?:svc-api (?:serve|guard)|node \w+\.m?js|caddy run|nginx)\b(?!.*&$).*\n$/m;
+const SERVER = /^(?:svc-api (?:serve|guard)|node \w+\.m?js)\b(?!.*&$).*\n$/m;
 
 /** The steps of a page. Its other blocks are for reading. */
 export function stepsOf(page: string): Step[] {
@@ -37,14 +39,21 @@ export function stepsOf(page: string): Step[] {
 }
 
 /** Does what a page says, in one terminal, and checks that what the page shows is seen. */
-export async function walk(page: string, machine: Machine, { adapt = (text) => text, answers = {} }: WalkOptions = {}) {
+export async function walk(
+  page: string,
+  machine: Machine,
+  { setup, adapt = (text) => text, answers = {} }: WalkOptions = {},
+) {
   const terminal = machine.terminal('bash');
   try {
     await terminal.answer('READY', "PS1=''; stty -echo; set +m; bind 'set enable-bracketed-paste off'; echo be''gin\r");
     await terminal.see('begin');
+    if (setup !== undefined) await paste(terminal, setup, {});
     for (const [index, step] of stepsOf(page).entries()) {
       if ('file' in step) {
-        writeFileSync(join(machine.folder, step.file), adapt(step.text), { mode: 0o600 });
+        const path = join(machine.folder, step.file.replace('~', 'home'));
+        mkdirSync(dirname(path), { recursive: true });
+        writeFileSync(path, adapt(step.text), { mode: 0o600 });
         continue;
       }
       const commands = adapt(step.commands);

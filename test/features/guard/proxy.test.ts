@@ -24,9 +24,9 @@ describe('proxy', () => {
     }
   });
 
-  it('prints what the guide has for Caddy', async () => {
-    const page = 'docs/guard.md';
-    const command = /svc-api (proxy caddy [^\n`]*)/.exec(readFileSync(join(ROOT, page), 'utf8'))![1]!;
+  it('prints what the page about Caddy has', async () => {
+    const page = 'docs/how-to/caddy.md';
+    const command = /svc-api (proxy caddy [^\n`|]*) \|/.exec(readFileSync(join(ROOT, page), 'utf8'))![1]!;
     const { stdout } = await testCli().run(command.split(' '));
     assert.equal(stdout, blockWith('forward_auth', page, 'caddyfile'));
   });
