@@ -29,7 +29,7 @@ export const TESTS: Readonly<Record<string, readonly string[]>> = {
     'keys/permissions/grants',
     'attacks/names',
   ],
-  'keys/feed': ['features/edges/*', 'features/notices/**/*'],
+  'features/edge': ['features/edge/*', 'together/edge', 'together/resting-edge', 'together/edge-in-library'],
   'keys/operations': ['keys/service/*', 'attacks/operations'],
   'keys/repository': ['keys/service/*'],
 };

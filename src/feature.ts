@@ -206,13 +206,16 @@ export interface TelemetryMetrics {
    * Exports metrics of a feature.
    * @throws KeysError FEATURE_INVALID if one has the name of another
    */
-  add(feature: string, metrics: readonly AddedMetric[]): void;
-  measureEdge(edge: MeasuredEdge): void;
+  add(feature: string, metrics: readonly OwnMetric[]): void;
 }
 
-/** Measurements of an edge. */
-export interface MeasuredEdge {
-  state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
+/** Makes metrics over the keys that a process serves by now. A feature provides it as `metrics`. */
+export type MetricsOfKeys = (inUse: () => Pick<KeysService, 'feature'> | undefined) => readonly OwnMetric[];
+
+/** A metric of a feature of svc-api. */
+export interface OwnMetric extends AddedMetric {
+  /** How the values of several processes are combined. Default: their sum. */
+  readonly aggregator?: 'max';
 }
 
 /** Work in the background, while it runs. */

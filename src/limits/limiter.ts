@@ -245,15 +245,15 @@ export class Limiter {
   }
 
   /**
-   * Leases for an edge, which enforces the same limits: see `LimitStore`. Limits of keys are those stored here,
-   * whatever the edge sends, and its holders are kept apart from others. The edge states the limits of routes itself.
-   * @param edge the id of its key
+   * Leases for a server without a store, which enforces the same limits: see `LimitStore`. Limits of keys are those
+   * stored here, whatever it sends, and its holders are kept apart from others. It states the limits of routes itself.
+   * @param by the id of its key
    * @param limitsOf the limits of existing keys
    * @throws KeysError STORE_…
    */
   async leaseFor(
     requests: readonly LeaseRequest[],
-    { edge, limitsOf }: { edge: string; limitsOf: (ids: readonly string[]) => Promise<KeyLimits> },
+    { by, limitsOf }: { by: string; limitsOf: (ids: readonly string[]) => Promise<KeyLimits> },
   ): Promise<(LeaseGrant | undefined)[]> {
     const known = await limitsOf([...new Set(requests.flatMap(({ limits }) => limits.map(({ keyId }) => keyId)))]);
     const grants: (LeaseGrant | undefined)[] = requests.map(() => undefined);
@@ -263,8 +263,8 @@ export class Limiter {
       const all = request.limits.map((limit) => (limit.route === undefined ? ownLimit(limit, known) : limit));
       const [limits, held] = [all.flatMap((limit) => limit ?? []), all.map((limit) => limit !== undefined)];
       if (limits.length > 0)
-        asked.push({ index, request: { ...request, holder: `${edge} ${request.holder}`, limits }, held });
-      // The limit was removed, which the edge does not know yet.
+        asked.push({ index, request: { ...request, holder: `${by} ${request.holder}`, limits }, held });
+      // The limit was removed, which that server does not know yet.
       else
         grants[index] = { now: Date.now() * 1000, granted: request.waiting, ahead: 0, limits: held.map(() => UNUSED) };
     }

@@ -281,7 +281,7 @@ export class OpenKeys extends KeysService implements Limited {
       // A store that cannot be written must not prevent closing.
       await this.finishActivity().catch(() => {});
       await this.limiter.finish();
-      await this.edges.close();
+      await this.endFeatures();
     } finally {
       await this.#over.store.close();
     }

@@ -1,13 +1,11 @@
 import { type Dialect, Kysely, type KyselyPlugin } from 'kysely';
 import { debug, debugTimed, isTraced, millisecondsSince, trace } from '../keys/basics/index.ts';
-import {
-  type Follower,
-  type Following,
-  type KnownEdge,
-  LISTED_MS,
-  type NotificationReport,
-  type RepositoryWriteOptions,
-  TELL_MS,
+import type {
+  Follower,
+  FollowerNote,
+  Following,
+  NotificationReport,
+  RepositoryWriteOptions,
 } from '../keys/repository/index.ts';
 import type { DialectName, FeatureTables, KeyRow, Tables } from './tables.ts';
 
@@ -73,32 +71,14 @@ export interface Connection {
   watchHearing(report: NotificationReport): void;
   /** See `KeyRepository.follow`. */
   follow?(follower: Follower): Promise<Following>;
-  /** The edges published by all followers, with up-to-date times. */
-  toldEdges?(): Promise<KnownEdge[]>;
+  /** The notes of all followers. */
+  notes?(): Promise<FollowerNote[]>;
   /**
    * Lets the database server reclaim space and update its statistics: until it does so by itself, searches among many
    * new keys take several times as long. Files use `compactFile` instead.
    */
   vacuum?(): Promise<void>;
   close(): Promise<void>;
-}
-
-/**
- * Edges as they are this many milliseconds after a process published them, if they are still listed. Until the next
- * publication is overdue, they count as unchanged.
- */
-export function edgesAfter(edges: readonly KnownEdge[], toldMs: number): KnownEdge[] {
-  const ageMs = Math.max(toldMs - 2 * TELL_MS, 0);
-  return edges
-    .map(({ leaseMs, restMs, lagMs, seenMs, ...edge }) => ({
-      ...edge,
-      leaseMs: Math.max(leaseMs - ageMs, 0),
-      restMs: Math.max(restMs - ageMs, 0),
-      // A change would be sent to a resting edge, which then asks, so its lag does not grow.
-      lagMs: restMs > ageMs ? lagMs : lagMs + ageMs,
-      seenMs: seenMs + ageMs,
-    }))
-    .filter(({ seenMs }) => seenMs < LISTED_MS);
 }
 
 /**
@@ -127,7 +107,7 @@ export function connectionOver(connection: Connection, others: Partial<Connectio
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
     follow: (follower) => connection.follow!(follower),
-    toldEdges: async () => (await connection.toldEdges?.()) ?? [],
+    notes: async () => (await connection.notes?.()) ?? [],
     vacuum: async () => connection.vacuum?.(),
     close: () => connection.close(),
     ...others,

@@ -3,7 +3,6 @@ export type { Connection, DialectName, StoreTimer } from './connection.ts';
 export { auditReaderOf } from './audit-log.ts';
 export { KeyChanges } from './key-changes.ts';
 export { driverCodeOf } from './errors.ts';
-export { feed, FEED_COLUMNS } from './feed.ts';
 export { transactionsApart } from './limit-store.ts';
 export type { Store } from './open.ts';
 export {
@@ -29,11 +28,12 @@ export {
   rowOf,
   toNumber,
 } from './rows.ts';
-export { findFamily, foundBy } from './select-keys.ts';
+export { findFamily, foundBy, pagesOfKeys } from './select-keys.ts';
 export {
   API_KEY_COLUMNS,
   type ApiKeyTable,
   type ColumnTypes,
+  FEED_COLUMNS,
   type KeyRow,
   type Tables,
   type TablesOfFeature,

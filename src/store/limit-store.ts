@@ -16,7 +16,7 @@ import type { LimitStateTable, Tables } from './tables.ts';
 /** Milliseconds since 1970, by the one clock that all processes of a store share. */
 export type StoreClock = (db: Kysely<Tables>) => Promise<number>;
 
-/** The most limits of a key that are remembered, since edges choose the names of route limits. */
+/** The most limits of a key that are remembered, since servers without a store choose the names of route limits. */
 const MAX_STATES = 1000;
 
 /** A limit of a key without a state. */

@@ -144,7 +144,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
       hash ${text} not null
     )`.execute(db);
 
-  // Exchanged tokens and console forms by digest, and reports of edges by name, for as long as they could be replayed.
+  // Exchanged tokens and console forms by digest, and reports of use by name, for as long as they could be replayed.
   await sql`create table used_tokens (
     digest ${text} primary key,
     ends_at bigint not null
@@ -355,8 +355,10 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
   await sql`create table followers (id text primary key, seen bigint not null, leased_until bigint not null)`.execute(
     db,
   );
-  // The edges of each follower, and when it published them.
-  await sql`create table edges (id text primary key, told_at bigint not null, details text not null)`.execute(db);
+  // The note of each follower about its recipients, and when it was written.
+  await sql`create table follower_notes (id text primary key, written_at bigint not null, note text not null)`.execute(
+    db,
+  );
   await sql`create table change_number (one integer primary key check (one = 1), number bigint not null)`.execute(db);
   await sql`insert into change_number values (1, 0)`.execute(db);
   await sql`create function announce_truncated_keys() returns trigger language plpgsql as $$
@@ -397,7 +399,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** Schemas of unreleased versions have numbers up to this one, and are not migrated. */
-const UNRELEASED = 36;
+const UNRELEASED = 37;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {

@@ -61,6 +61,13 @@ export const API_KEY_COLUMNS: readonly (keyof ApiKeyTable)[] = [
   'name_skeleton',
 ];
 
+const FOUND_BY = ['id', 'digest', 'previous_digest'] as const;
+/** The columns of a key, in the order of rows for servers without a store: those for searches come first. */
+export const FEED_COLUMNS: readonly (keyof KeyRow)[] = [
+  ...FOUND_BY,
+  ...KEY_COLUMNS.filter((column) => !(FOUND_BY as readonly string[]).includes(column)),
+];
+
 /** A row of `key_labels`: a label that finds a key. See `labelsOf`. */
 export interface KeyLabelTable {
   label: string;

@@ -44,7 +44,6 @@ const ROOMS_OF_KEYS = [
   'lists',
   'changes',
   'authentication',
-  'feed',
   'service',
   'operations',
 ];

@@ -49,7 +49,7 @@ async function start(database: string): Promise<RemoteStore> {
   const stop = async () => {
     await server.stop();
     await flush();
-    await keys.edges.close();
+    await keys.endFeatures();
     await store.close();
   };
   return { url: server.url, key: secret, id: key.id, flush, stop };

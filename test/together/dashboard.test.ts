@@ -6,6 +6,8 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createApp } from '../../src/service/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { Metrics } from '../../src/features/telemetry/metrics.ts';
+import { edgeMetrics } from '../../src/features/edge/metrics.ts';
+import { feedMetrics } from '../../src/features/edges/metrics.ts';
 import { noticeMetrics } from '../../src/features/notices/metrics.ts';
 import { type Family, parseExposition } from '../support/exposition.ts';
 import { startGuarded } from '../features/guard/support/guard.ts';
@@ -41,7 +43,11 @@ describe('examples/grafana', () => {
     const counts = { delivered: 1, failed: 0, givenUp: 0 };
     metrics.add('notices', noticeMetrics({ counts, countWaiting: async () => 0 }));
     const state = { lagSeconds: 0, leaseSeconds: 1, keys: 1, tableBytes: 100 };
-    metrics.measureEdge({ state: () => state });
+    metrics.add(
+      'edge',
+      edgeMetrics(() => state),
+    );
+    metrics.addOver('edges', feedMetrics);
     const server = await listen({
       app: await createApp({ keys }),
       host: '127.0.0.1',

@@ -5,6 +5,8 @@ import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';
 import type { ServedService } from '../../src/service/configured-server.ts';
 import { openEdge, type OpenEdge } from '../../src/features/edge/cli/edge-service.ts';
+import { edgeMetrics } from '../../src/features/edge/metrics.ts';
+import { feedMetrics } from '../../src/features/edges/metrics.ts';
 import { Metrics } from '../../src/features/telemetry/metrics.ts';
 import { parseExposition, valueOf } from '../support/exposition.ts';
 import { type FaultyOrigin, startFaultyOrigin } from '../support/faulty-origin.ts';
@@ -72,10 +74,11 @@ describe('metrics of edges', () => {
       { host: '127.0.0.1', port: 0 },
     );
     ofOrigin = new Metrics();
+    ofOrigin.addOver('edges', feedMetrics);
     ofOrigin.measure(test.keys);
     ofEdge = new Metrics();
     ofEdge.measure(edge.keys);
-    ofEdge.measureEdge(edge.measured);
+    ofEdge.add('edge', edgeMetrics(edge.state));
   });
 
   afterEach(async () => {
@@ -91,11 +94,11 @@ describe('metrics of edges', () => {
     await taken();
     const found = await scrape(ofEdge);
     assert.equal(found('edge_keys'), 4);
-    assert.equal(found('edge_table_bytes'), edge.measured.state().tableBytes);
+    assert.equal(found('edge_table_bytes'), edge.state().tableBytes);
     assert.ok(found('edge_lease_seconds') > 0 && found('edge_lease_seconds') <= LEASE_SECONDS);
     assert.ok(found('edge_lag_seconds') >= 0);
     network.fate = () => 'drop';
-    await until(() => edge.measured.state().leaseSeconds < 0);
+    await until(() => edge.state().leaseSeconds < 0);
     const later = await scrape(ofEdge);
     assert.ok(later('edge_lease_seconds') < 0);
     assert.ok(later('edge_lag_seconds') > found('edge_lag_seconds'));

@@ -1,6 +1,6 @@
 import type { CheckAnswer, CheckContext } from '../../feature.ts';
 import { formatTime, printable, UNIT_MS } from '../../keys/basics/index.ts';
-import { FEED, isBehind } from '../../keys/repository/index.ts';
+import { FEED, isBehind } from './feed.ts';
 
 /** How long before its key expires an edge is warned of. */
 const EXPIRING_MS = 7 * UNIT_MS.d;

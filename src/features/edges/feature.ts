@@ -8,8 +8,9 @@ export const edges: OwnFeature = {
   errors,
   ...edgeOperations,
   schema: () => import('./schema.ts'),
-  store: async () => ({ ports: [(await import('../../store/index.ts')).feed] }),
+  store: async () => (await import('./store.ts')).feedStore,
   checks: [{ name: 'EDGES', run: async (context) => (await import('./checks.ts')).checkEdges(context) }],
+  provides: { metrics: async () => (await import('./metrics.ts')).feedMetrics },
   async routes(app, context) {
     const { addFeed } = await import('./routes.ts');
     addFeed(app, context, { needsCertificate: context.config?.tls?.clientCa !== undefined });

@@ -1,4 +1,5 @@
 import { reading } from '../../keys/operations/index.ts';
+import { edgesOf } from './origin.ts';
 
 /** The operations on edges, and how a server is asked for them. */
 export const edgeOperations = {
@@ -6,7 +7,7 @@ export const edgeOperations = {
     edges: reading({
       needs: 'EDGE:READ_ANY',
       does: 'The edges that follow this server and asked for changes within 10 minutes, by name.',
-      run: (keys) => keys.edges.all(),
+      run: (keys) => edgesOf(keys).all(),
     }),
   },
   remote: () => import('./remote.ts'),

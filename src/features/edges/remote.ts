@@ -1,4 +1,4 @@
-import type { ListedEdge } from '../../keys/feed/index.ts';
+import type { ListedEdge } from './edges.ts';
 import type { Server } from '../../keys/operations/index.ts';
 import { REQUESTS } from './requests.ts';
 

@@ -1,4 +1,4 @@
-import type { ListedEdge } from '../../keys/feed/index.ts';
+import type { ListedEdge } from './edges.ts';
 import {
   around,
   list,

@@ -2,9 +2,7 @@ import { Readable } from 'node:stream';
 import { constants, createZstdCompress, zstdCompressSync } from 'node:zlib';
 import type { Context, Hono } from 'hono';
 import { isKeysError } from '../../keys/basics/index.ts';
-import { answerLines, EDGE_FORMS, type EdgePoll, MAX_FEED_LEASES, readEdgeReport } from '../../keys/feed/index.ts';
-import type { KeysService } from '../../keys/service/index.ts';
-import { type Limited, readLeaseRequests } from '../../limits/index.ts';
+import { readLeaseRequests } from '../../limits/index.ts';
 import {
   type Admitted,
   answering,
@@ -27,11 +25,14 @@ import {
   unavailable,
   withFields,
 } from '../../http/index.ts';
+import { answerLines, EDGE_FORMS, type EdgePoll, type Edges, MAX_FEED_LEASES } from './edges.ts';
+import { Origin } from './origin.ts';
+import { readEdgeReport } from './reports.ts';
 
 interface FeedParts extends CheckParts {
   /** Accepts keys that have EDGE:READ_ANY. */
   readonly check: BearerCheck;
-  readonly keys: KeysService & Limited;
+  readonly edges: Edges;
   readonly addresses: ClientAddresses;
   /** True if an edge must have shown a certificate when it connected. */
   readonly needsCertificate: boolean;
@@ -61,7 +62,10 @@ export function addFeed(
   { needsCertificate }: Pick<FeedParts, 'needsCertificate'>,
 ): void {
   const { check, auth } = bearer('/feed', 'EDGE:READ_ANY');
-  const parts: FeedParts = { ...context, check, needsCertificate };
+  const { keys } = context;
+  const origin = keys.feature(Origin);
+  const { edges } = origin;
+  const parts: FeedParts = { ...context, check, edges, needsCertificate };
   const answeringOnly = (method: 'GET' | 'POST', answer: (c: Context<BearerEnv>) => Promise<Reply | Response>) =>
     answering<BearerEnv>(
       async (c) => {
@@ -71,8 +75,6 @@ export function addFeed(
       },
       (error, c) => replyOf(error, requestIdIn(c), parts),
     );
-  const { keys } = parts;
-  const { edges } = keys;
   app.all(
     '/feed',
     honoHandler((request) => poll(request, parts)),
@@ -99,7 +101,7 @@ export function addFeed(
     auth,
     answeringOnly('POST', async (c) => {
       const report = readEdgeReport(await readJson(c, 'Activity is reported', MAX_REPORT_BYTES));
-      await keys.takeReport(report, c.get('principal').apiKey);
+      await origin.takeReport(report, c.get('principal').apiKey);
       return c.body(null, 204, REPLY_HEADERS);
     }),
   );
@@ -110,8 +112,8 @@ export function addFeed(
       const requests = readLeaseRequests(await readJson(c, 'Leases are requested', MAX_REPORT_BYTES));
       if (requests.length > MAX_FEED_LEASES) throw badRequest(`There are more than ${MAX_FEED_LEASES} leases.`);
       const asking = {
-        edge: c.get('principal').apiKey.id,
-        limitsOf: (ids: readonly string[]) => keys.ownLimitsOf(ids),
+        by: c.get('principal').apiKey.id,
+        limitsOf: (ids: readonly string[]) => origin.limitsOf(ids),
       };
       return jsonReply((await keys.limiter.leaseFor(requests, asking)).map((grant) => grant ?? null));
     }),
@@ -140,7 +142,7 @@ function replyOf(error: unknown, requestId: string | undefined, { failures }: Fe
 
 /** Must be cheap, because edges poll all the time. */
 async function poll(request: ServedRequest, parts: FeedParts): Promise<Reply> {
-  const { check, keys, addresses } = parts;
+  const { check, edges, addresses } = parts;
   const admission = await check.enter(request);
   if ('refusal' in admission) return admission.refusal;
   const gone = new AbortController();
@@ -154,8 +156,8 @@ async function poll(request: ServedRequest, parts: FeedParts): Promise<Reply> {
     const asked = { ...read, key: keyOf(admission), address: addresses.of(request).address };
     const answer =
       restMs && stopping
-        ? await keys.edges.poll({ ...asked, restMs }, AbortSignal.any([gone.signal, stopping]))
-        : await keys.edges.poll(asked, gone.signal);
+        ? await edges.poll({ ...asked, restMs }, AbortSignal.any([gone.signal, stopping]))
+        : await edges.poll(asked, gone.signal);
     if (answer === 'gone') reply = errorReply('FEED_GONE', 'This position is unknown. Load /feed/snapshot.');
     else if (answer === 'full') reply = busy('Too many servers follow this one. Use another one.');
     else reply = linesReply(answerLines(answer), request.header('accept-encoding'));
@@ -169,9 +171,9 @@ async function poll(request: ServedRequest, parts: FeedParts): Promise<Reply> {
 }
 
 /** Takes it that an edge lets no key pass any more. @throws RequestRefused */
-function leave(request: ServedRequest, admission: Admitted, { keys }: FeedParts): Reply {
+function leave(request: ServedRequest, admission: Admitted, { edges }: FeedParts): Reply {
   const id = textIn(new URLSearchParams(request.search), 'edge', EDGE_FORMS.id);
-  keys.edges.leave({ id, key: keyOf(admission) });
+  edges.leave({ id, key: keyOf(admission) });
   return jsonReply({});
 }
 

@@ -17,7 +17,7 @@ declare module '../edge/feed-source.ts' {
 /** The feed of keys by NATS, beside HTTP. */
 export const nats: OwnFeature = {
   name: 'nats',
-  needs: ['edge'],
+  needs: ['edge', 'edges'],
   config: {
     defaults: { feed: undefined },
     sections: { feed: async () => (await import('./config.ts')).feed },

@@ -2,9 +2,9 @@ import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { BackgroundContext } from '../../feature.ts';
 import type { FeedByNats } from './settings.ts';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
-import { MAX_FEED_LEASES, readEdgeReport } from '../../keys/feed/index.ts';
 import { readLeaseRequests } from '../../limits/index.ts';
 import type { Log } from '../../log.ts';
+import { edgesOf, MAX_FEED_LEASES, Origin, readEdgeReport } from '../edges/index.ts';
 import { connectTo, failureOf, namesOf, type Nats, readMessage } from './connection.ts';
 import { type Answering, isPublished, pause, type SeenBucket, Turn } from './turn.ts';
 
@@ -12,7 +12,7 @@ import { type Answering, isPublished, pause, type SeenBucket, Turn } from './tur
 export interface PublisherOptions {
   readonly settings: FeedByNats;
   /** The keys by the present configuration. */
-  readonly keys: () => Pick<BackgroundContext['keys'], 'check' | 'edges' | 'limiter' | 'ownLimitsOf' | 'takeReport'>;
+  readonly keys: () => Pick<BackgroundContext['keys'], 'check' | 'feature' | 'limiter'>;
   readonly log: Log;
   /** For how long it is kept at least that a key is gone, in milliseconds. Default: an hour. */
   readonly clearMs?: number | undefined;
@@ -69,17 +69,17 @@ export class NatsPublisher {
     connection.subscribe(activity, {
       queue,
       callback: this.#answering(async ({ report }, key) => {
-        await this.#options.keys().takeReport(readEdgeReport(report), key);
+        await this.#options.keys().feature(Origin).takeReport(readEdgeReport(report), key);
         return {};
       }),
     });
     connection.subscribe(leases, {
       queue,
-      callback: this.#answering(async ({ requests }, { id: edge }) => {
+      callback: this.#answering(async ({ requests }, { id: by }) => {
         const read = readLeaseRequests(requests);
         if (read.length > MAX_FEED_LEASES) throw new KeysError('OPTION_INVALID', 'There are too many leases.');
         const keys = this.#options.keys();
-        const asking = { edge, limitsOf: (ids: readonly string[]) => keys.ownLimitsOf(ids) };
+        const asking = { by, limitsOf: (ids: readonly string[]) => keys.feature(Origin).limitsOf(ids) };
         return { grants: (await keys.limiter.leaseFor(read, asking)).map((grant) => grant ?? null) };
       }),
     });
@@ -119,7 +119,7 @@ export class NatsPublisher {
           nats,
           connection,
           settings: this.#options.settings,
-          edges: this.#options.keys().edges,
+          edges: edgesOf(this.#options.keys()),
           seen: this.#seen,
           clearMs: this.#options.clearMs,
           answering: this.#answering,

@@ -4,7 +4,7 @@ import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nat
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { FeedByNats } from './settings.ts';
 import { KeysError, Wakeup } from '../../keys/basics/index.ts';
-import { EDGE_FORMS, type Edges, type Knowledge } from '../../keys/feed/index.ts';
+import { EDGE_FORMS, type Edges, type Knowledge } from '../edges/index.ts';
 import {
   CURSOR_HEADER,
   isNamed,

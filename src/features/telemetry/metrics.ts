@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
-import type { MeasuredEdge } from '../../feature.ts';
+import type { MetricsOfKeys, OwnMetric } from '../../feature.ts';
 import {
   type Endpoint,
   ENDPOINTS,
@@ -12,7 +12,7 @@ import {
 import { type AddedMetric, invalidFeature } from '../../keys/added/index.ts';
 import { printable } from '../../keys/basics/index.ts';
 import { noChecks } from '../../keys/authentication/index.ts';
-import { isBehind, type KeyCounts } from '../../keys/repository/index.ts';
+import type { KeyCounts } from '../../keys/repository/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import type { Limited } from '../../limits/index.ts';
 import { type Log, NO_LOG } from '../../log.ts';
@@ -69,7 +69,7 @@ export class Metrics {
    * Exports metrics of features, too. One that fails has no value, and the log says so once.
    * @throws KeysError FEATURE_INVALID if one has the name of another
    */
-  add(feature: string, metrics: readonly AddedMetric[]): void {
+  add(feature: string, metrics: readonly OwnMetric[]): void {
     for (const added of metrics) {
       const { kind, labels: labelNames = [], ...metric } = added;
       if (this.#registry.getSingleMetric(metric.name))
@@ -91,14 +91,17 @@ export class Metrics {
     }
   }
 
+  /** Exports metrics of a feature over the keys in use. */
+  addOver(feature: string, metricsOf: MetricsOfKeys): void {
+    this.add(
+      feature,
+      metricsOf(() => this.#inUse.keys),
+    );
+  }
+
   /** Goes on with the keys of a service over the same store. */
   measure(keys: MeasuredKeys): void {
     this.#inUse.keys = keys;
-  }
-
-  /** Tells of an edge from now on. */
-  measureEdge(edge: MeasuredEdge): void {
-    addEdgeMetrics(this.#registry, edge);
   }
 
   /** In Prometheus' text format, of this process alone. */
@@ -390,7 +393,7 @@ export function addStoreMetrics(registry: Registry) {
   };
 }
 
-export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'edges' | 'store' | 'unwrittenUses'> & Limited;
+export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'feature' | 'store' | 'unwrittenUses'> & Limited;
 
 /** The keys that a process serves by now, and whether it is the one that counts those of the store. */
 interface KeysInUse {
@@ -403,43 +406,6 @@ function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
   addChecks(registry, inUse);
   addLimits(registry, inUse);
   addStoredKeys(registry, inUse);
-  addEdges(registry, inUse);
-}
-
-/** Adds metrics of the edges that follow this process. Those of several processes are summed. */
-function addEdges(registry: Registry, inUse: KeysInUse): void {
-  const edges = () => inUse.keys?.edges.list() ?? [];
-  addGauge(registry, {
-    name: 'svc_api_feed_edges',
-    help: 'Edges that asked for changes within 10 minutes: answering, resting, or behind, which refuse all keys.',
-    labelNames: ['state'],
-    read: () => {
-      const all = edges();
-      const resting = all.filter(({ restMs }) => restMs > 0).length;
-      const behind = all.filter(isBehind).length;
-      return [
-        [all.length - resting - behind, { state: 'answering' }],
-        [resting, { state: 'resting' }],
-        [behind, { state: 'behind' }],
-      ];
-    },
-  });
-  addGauge(registry, {
-    name: 'svc_api_feed_lag_seconds',
-    help: 'Longest time since an edge last had all changes.',
-    aggregator: 'max',
-    read: () => [[Math.max(...edges().map(({ lagMs }) => lagMs), 0) / 1000]],
-  });
-  addCounter(registry, {
-    name: 'svc_api_feed_changes_waited_total',
-    help: 'Changes that waited for edges.',
-    read: () => [[inUse.keys?.edges.waited.count ?? 0]],
-  });
-  addCounter(registry, {
-    name: 'svc_api_feed_changes_waited_seconds_total',
-    help: 'Total time that changes waited for edges.',
-    read: () => [[inUse.keys?.edges.waited.seconds ?? 0]],
-  });
 }
 
 function addChecks(registry: Registry, inUse: KeysInUse): void {
@@ -559,18 +525,3 @@ export class KeyCounter {
 
 /** Time to wait for the store, in milliseconds. */
 const WAIT_MS = 2000;
-
-function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
-  const gauges = [
-    ['svc_api_edge_lag_seconds', 'lagSeconds', 'Time since the origin last confirmed all keys.'],
-    [
-      'svc_api_edge_lease_seconds',
-      'leaseSeconds',
-      'Time the edge can still answer; negative once its lease has run out; 0 while it rests.',
-    ],
-    ['svc_api_edge_keys', 'keys', 'Keys of the edge.'],
-    ['svc_api_edge_table_bytes', 'tableBytes', 'Size of their rows, about half of the memory they use.'],
-  ] as const;
-  for (const [name, field, help] of gauges)
-    addGauge(registry, { name, help, aggregator: 'max', read: () => [[edge.state()[field]]] });
-}

@@ -1,4 +1,4 @@
-import type { OwnFeature, Telemetry, TelemetryOptions } from '../../feature.ts';
+import type { MetricsOfKeys, OwnFeature, Telemetry, TelemetryOptions } from '../../feature.ts';
 import { isInClear } from '../../http/listen-address.ts';
 import type { RequestWatcher } from '../../http/index.ts';
 import { isDebugged } from '../../keys/basics/index.ts';
@@ -61,7 +61,10 @@ async function openMetrics(
 ): Promise<Metrics> {
   const { Metrics } = await import('./metrics.ts');
   const opened = new Metrics(of, log);
-  for (const { name, metrics = [] } of features) opened.add(name, metrics);
+  for (const { name, metrics = [], provides } of features) {
+    opened.add(name, metrics);
+    if (provides?.['metrics']) opened.addOver(name, (await provides['metrics']()) as MetricsOfKeys);
+  }
   return opened;
 }
 

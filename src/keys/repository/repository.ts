@@ -2,7 +2,7 @@ import type { AuditReader, AuditWriter } from '../audit/index.ts';
 import type { ErrorCode, ReadPorts, WritePorts } from '../basics/index.ts';
 import type { ApiKey, FilterValues, RotatedSecret, Status, StoredKey } from '../key/index.ts';
 import type { Role } from '../permissions/index.ts';
-import type { Follower, Following } from './feed.ts';
+import type { Follower, Following } from './followers.ts';
 
 /** The position in the list after which a page starts. Keys are listed by time of creation, then id. */
 export interface ListPosition {

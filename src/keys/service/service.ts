@@ -10,10 +10,9 @@ import {
   writeUses,
 } from '../authentication/index.ts';
 import { type Actor, AuditAccess } from '../authorization/index.ts';
-import { type Limit, madeOnce, type Port, UNIT_MS } from '../basics/index.ts';
+import { madeOnce, type Port, UNIT_MS } from '../basics/index.ts';
 import { type Parts, PermittedChanges, type Transaction, Transactions } from '../changes/index.ts';
-import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
-import { type ApiKey, appliedLimits, USE, type UsedGrant, type UseTotals } from '../key/index.ts';
+import { type ApiKey, USE, type UsedGrant, type UseTotals } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import { type KeyWriter, USED_TOKENS } from '../repository/index.ts';
@@ -70,10 +69,18 @@ interface Shared {
   activity: Activity;
   counts: CheckCounts;
   chain: VerifiedChain;
-  edges: Edges;
-  reports: EdgeReports;
   /** A part of a feature, by its class. */
-  shared: <Part>(part: new (options: KeysOptions) => Part) => Part;
+  shared: <Part>(part: new (options: SharedParts) => Part) => Part;
+  /** Ends the work of such parts. */
+  ends: (() => Promise<void>)[];
+}
+
+/** The parts for those of features that services over the same store share. */
+export interface SharedParts extends KeysOptions {
+  activity: Activity;
+  activityWriters: ActivityWriters;
+  /** Has work done before the store is closed. */
+  onClose: (end: () => Promise<void>) => void;
 }
 
 /**
@@ -105,14 +112,19 @@ export class KeysService extends KeyManagement {
     const { clock, schedule } = options;
     const writers = options.activityWriters ?? activityIn(options);
     const activity = shared?.activity ?? new Activity({ clock, schedule, ...writers });
-    const refused = (...refusal: Parameters<Activity['refused']>) => activity.refused(...refusal);
+    const ends: Shared['ends'] = [];
+    const ofParts: SharedParts = {
+      ...options,
+      activity,
+      activityWriters: writers,
+      onClose: (end) => void ends.push(end),
+    };
     this.#shared = shared ?? {
       activity,
-      edges: new Edges({ repository: options.repository, clock }),
-      reports: new EdgeReports({ clock, refused, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
-      shared: madeOnce((part: new (options: KeysOptions) => unknown) => new part(options)) as Shared['shared'],
+      shared: madeOnce((part: new (parts: SharedParts) => unknown) => new part(ofParts)) as Shared['shared'],
+      ends,
     };
     this.#parts = { ...options, ...this.#shared, transactions };
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
@@ -122,23 +134,6 @@ export class KeysService extends KeyManagement {
   /** The audit log, limited to the entries that each actor is allowed to read. */
   get audit(): AuditAccess {
     return this.feature(AuditAccess);
-  }
-
-  /** The edges that this process sends changes to. */
-  get edges(): Edges {
-    return this.#shared.edges;
-  }
-
-  /** Writes the report of a key's edge, within plausible bounds: see `EdgeReports`. @throws KeysError STORE_… */
-  takeReport(report: EdgeReport, edge: Pick<ApiKey, 'id' | 'name'>): Promise<void> {
-    return this.#shared.reports.take(report, edge, this.#parts.catalog);
-  }
-
-  /** The limits of the keys among these ids that exist, by id. @throws KeysError STORE_… */
-  async ownLimitsOf(ids: readonly string[]): Promise<Map<string, readonly Limit[]>> {
-    const { repository, catalog } = this.#parts;
-    const found = await repository.findBy('id', ids);
-    return new Map(found.map(({ id, limits }) => [id, appliedLimits(limits, catalog.defaultLimits)]));
   }
 
   /** The changes that would be refused, found out in advance. */
@@ -223,5 +218,10 @@ export class KeysService extends KeyManagement {
    */
   finishActivity(): Promise<void> {
     return this.#shared.activity.finish();
+  }
+
+  /** Ends the work of features over this store, before it is closed. */
+  async endFeatures(): Promise<void> {
+    for (const end of this.#shared.ends.splice(0)) await end();
   }
 }

@@ -3,7 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, Follower, Following, KnownEdge, NotificationReport } from '../../keys/repository/index.ts';
+import type {
+  ChangeSource,
+  Follower,
+  FollowerNote,
+  Following,
+  NotificationReport,
+} from '../../keys/repository/index.ts';
 import type { Connection, MustExist, WriteOptions, WriteWork } from '../connection.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
@@ -24,8 +30,8 @@ import {
   isFollowed,
   lockWriters,
   ownTables,
-  tellEdges,
-  toldEdges,
+  notesOf,
+  writeNote,
   migratePostgres,
   type PostgresMigration,
   requireOwner,
@@ -187,12 +193,12 @@ export class PostgresConnection implements Connection {
     const id = randomUUID();
     return {
       ...(await this.#received.follow(follower)),
-      tell: (edges) => this.run((db) => tellEdges(db, id, edges)),
+      note: (text) => this.run((db) => writeNote(db, id, text)),
     };
   }
 
-  toldEdges(): Promise<KnownEdge[]> {
-    return this.run(toldEdges);
+  notes(): Promise<FollowerNote[]> {
+    return this.run(notesOf);
   }
 
   async vacuum(): Promise<void> {
@@ -245,7 +251,7 @@ export class PostgresConnection implements Connection {
             changed ??= [];
             for (const id of ids) changed.push(id);
           });
-          // Announced even for new keys, which edges do not know yet.
+          // Announced even for new keys, which recipients do not know yet.
           const change = changed ? await announceChange(transaction) : undefined;
           committing = true;
           return { result, change };

@@ -135,7 +135,7 @@ export class ReceivedChanges {
   }
 
   /** See `KeyRepository.follow`. The store waits for this process as long as its received changes are trusted. */
-  async follow(follower: Follower): Promise<Omit<Following, 'tell'>> {
+  async follow(follower: Follower): Promise<Omit<Following, 'note'>> {
     this.#follower = follower;
     let isStopped = false;
     this.#start();

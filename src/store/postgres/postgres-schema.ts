@@ -3,12 +3,11 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { debug, KeysError, printable } from '../../keys/basics/index.ts';
 import {
   differencesOf,
-  type KnownEdge,
-  LISTED_MS,
+  type FollowerNote,
+  NOTE_KEPT_MS,
   type SchemaDifference,
   type SchemaPart,
 } from '../../keys/repository/index.ts';
-import { edgesAfter } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
 import { goneFrom, migrateFeatures, olderText, ranOf, readRecords, tableNamesOf } from '../features.ts';
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
@@ -22,7 +21,7 @@ const CORE_TABLES = [
   'svc_api_schema',
   'svc_api_features',
   'followers',
-  'edges',
+  'follower_notes',
   'change_number',
   ...TRANSIENT_TABLES,
   ...TABLE_NAMES,
@@ -73,19 +72,19 @@ export async function isFollowed(db: Kysely<Tables>, change: number): Promise<bo
 
 const NOW = sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
-/** Publishes the edges of a process for all lists, without waiting for the disk. */
-export async function tellEdges(db: Kysely<Tables>, id: string, edges: readonly KnownEdge[]): Promise<void> {
-  await sql`with gone as (delete from edges where told_at < ${NOW} - ${LISTED_MS})
-    insert into edges (id, told_at, details) values (${id}, ${NOW}, ${JSON.stringify(edges)})
-    on conflict (id) do update set told_at = excluded.told_at, details = excluded.details
+/** Replaces the note of a follower, without waiting for the disk. */
+export async function writeNote(db: Kysely<Tables>, id: string, text: string): Promise<void> {
+  await sql`with gone as (delete from follower_notes where written_at < ${NOW} - ${NOTE_KEPT_MS})
+    insert into follower_notes (id, written_at, note) values (${id}, ${NOW}, ${text})
+    on conflict (id) do update set written_at = excluded.written_at, note = excluded.note
     returning set_config('synchronous_commit', 'off', true)`.execute(db);
 }
 
-/** The edges published by all processes, with up-to-date times. */
-export async function toldEdges(db: Kysely<Tables>): Promise<KnownEdge[]> {
-  const { rows } = await sql<{ age: string; details: string }>`select ${NOW} - told_at as age, details
-    from edges`.execute(db);
-  return rows.flatMap(({ age, details }) => edgesAfter(JSON.parse(details) as KnownEdge[], Number(age)));
+/** The notes of all followers. */
+export async function notesOf(db: Kysely<Tables>): Promise<FollowerNote[]> {
+  const { rows } = await sql<{ age: string; note: string }>`select ${NOW} - written_at as age, note
+    from follower_notes`.execute(db);
+  return rows.map(({ age, note }) => ({ text: note, ageMs: Number(age) }));
 }
 
 /**

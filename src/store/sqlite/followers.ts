@@ -20,8 +20,8 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { type Follower, type Following, type KnownEdge, STORE_LEASE_MS } from '../../keys/repository/index.ts';
-import { type Connection, connectionOver, edgesAfter } from '../connection.ts';
+import { type Follower, type FollowerNote, type Following, STORE_LEASE_MS } from '../../keys/repository/index.ts';
+import { type Connection, connectionOver } from '../connection.ts';
 
 /** A change in `key_changes`. */
 export interface ChangeMark {
@@ -42,11 +42,11 @@ interface FollowerState {
   readonly pid: number;
 }
 
-/** The contents of a follower's second file: its edges, at a time of that clock. */
-interface ToldEdges {
+/** The contents of a follower's second file: its note, and a time of that clock. */
+interface WrittenNote {
   readonly at: number;
   readonly boot: string;
-  readonly edges: readonly KnownEdge[];
+  readonly text: string;
 }
 
 /** How often a follower renews its lease, in milliseconds. */
@@ -55,8 +55,8 @@ const RENEW_MS = 500;
 const LOOK_MS = 250;
 /** The pause of a writer between two checks whether all have confirmed its change. */
 const WAIT_MS = 1;
-/** The suffixes of a follower's files: its state, and its edges. */
-const [STATE, EDGES] = ['.json', '.edges'] as const;
+/** The suffixes of a follower's files: its state, and its note. */
+const [STATE, NOTE] = ['.json', '.note'] as const;
 /** The size of each of the two slots of a state, in bytes. */
 const PLACE_BYTES = 512;
 /** How long the file of a vanished process is kept. */
@@ -136,19 +136,19 @@ function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
-/** The edges published by the followers of a store, with up-to-date times. @throws an error of the file system */
-export function toldEdges(store: string): KnownEdge[] {
+/** The notes of the followers of a store. @throws an error of the file system */
+export function notesOf(store: string): FollowerNote[] {
   const folder = folderOf(store);
   return namesIn(folder).flatMap((name) => {
-    const told = name.endsWith(EDGES) ? readTold(join(folder, name)) : undefined;
-    return told?.boot === bootId() ? edgesAfter(told.edges, monotonic() - told.at) : [];
+    const note = name.endsWith(NOTE) ? readNote(join(folder, name)) : undefined;
+    return note?.boot === bootId() ? { text: note.text, ageMs: monotonic() - note.at } : [];
   });
 }
 
 /** Undefined if there is nothing, or only the remains of a power failure. */
-function readTold(path: string): ToldEdges | undefined {
+function readNote(path: string): WrittenNote | undefined {
   try {
-    return JSON.parse(Buffer.from(readText(path) ?? '', 'latin1').toString()) as ToldEdges;
+    return JSON.parse(Buffer.from(readText(path) ?? '', 'latin1').toString()) as WrittenNote;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
@@ -282,11 +282,11 @@ export class FileFollowing implements Following {
     this.#write();
   }
 
-  async tell(edges: readonly KnownEdge[]): Promise<void> {
-    const told: ToldEdges = { at: monotonic(), boot: bootId(), edges };
-    const path = this.#pathOf(EDGES);
+  async note(text: string): Promise<void> {
+    const note: WrittenNote = { at: monotonic(), boot: bootId(), text };
+    const path = this.#pathOf(NOTE);
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    writeFileSync(`${path}.new`, JSON.stringify(told), { mode: 0o600 });
+    writeFileSync(`${path}.new`, JSON.stringify(note), { mode: 0o600 });
     renameSync(`${path}.new`, path);
   }
 
@@ -338,7 +338,7 @@ export class FileFollowing implements Following {
   }
 
   /** Its folder may have been removed or moved, or a link may lead to another store by now. */
-  #pathOf(ending: typeof STATE | typeof EDGES): string {
+  #pathOf(ending: typeof STATE | typeof NOTE): string {
     this.#folder = folderOf(this.#file.path);
     return join(this.#folder, this.#id + ending);
   }
@@ -375,5 +375,5 @@ function isRunning(pid: number | undefined): boolean {
 
 /** A connection to a file that also tells who follows it. */
 export function knowingFollowers(file: Connection): Connection {
-  return connectionOver(file, { toldEdges: async () => toldEdges(file.location) });
+  return connectionOver(file, { notes: async () => notesOf(file.location) });
 }

@@ -1,4 +1,4 @@
-import type { Follower, KnownEdge } from '../../keys/repository/index.ts';
+import type { Follower } from '../../keys/repository/index.ts';
 import { type Connection, connectionOver } from '../connection.ts';
 import { KeyChanges } from '../key-changes.ts';
 import { MEMORY } from '../location.ts';
@@ -10,7 +10,7 @@ export async function openMemoryStore(features: readonly FeatureTables[]): Promi
   const store = await PrivateFile.open(MEMORY, { location: MEMORY, mustExist: false, features });
   const changes = new KeyChanges();
   let follower: Follower | undefined;
-  let told: readonly KnownEdge[] = [];
+  let note: { readonly text: string; readonly writtenAt: number } | undefined;
   return connectionOver(store, {
     created: true,
     async write(work) {
@@ -30,10 +30,10 @@ export async function openMemoryStore(features: readonly FeatureTables[]): Promi
       follower = next;
       return {
         leasedUntil: () => Infinity,
-        tell: async (edges) => void (told = edges),
+        note: async (text) => void (note = { text, writtenAt: performance.now() }),
         stop: async () => void (follower = undefined),
       };
     },
-    toldEdges: async () => [...told],
+    notes: async () => (note ? [{ text: note.text, ageMs: performance.now() - note.writtenAt }] : []),
   });
 }

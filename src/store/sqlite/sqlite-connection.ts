@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
-import type { Follower, Following, KnownEdge } from '../../keys/repository/index.ts';
+import type { Follower, FollowerNote, Following } from '../../keys/repository/index.ts';
 import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '../connection.ts';
 import { KeyChanges } from '../key-changes.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 import type { FeatureTables, Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
-import { confirmedByFollowers, FileFollowing, leasesEnded, toldEdges } from './followers.ts';
+import { confirmedByFollowers, FileFollowing, leasesEnded, notesOf } from './followers.ts';
 import { Reserve } from './sqlite-file.ts';
 import { createStore } from './store-access.ts';
 import { isLocked, isMixedUp, isSqliteFailure, sqliteError } from './sqlite-errors.ts';
@@ -253,8 +253,8 @@ export class SqliteConnection implements Connection {
     return this.#following;
   }
 
-  async toldEdges(): Promise<KnownEdge[]> {
-    return toldEdges(this.location);
+  async notes(): Promise<FollowerNote[]> {
+    return notesOf(this.location);
   }
 
   /** Resolves once no follower accepts a key in its state before the latest change. */

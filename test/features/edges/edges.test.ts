@@ -1,14 +1,15 @@
 import { FEATURES } from '../../../src/features/index.ts';
+import { edgesOf, Origin } from '../../../src/features/edges/index.ts';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
-import { readEdgeReport } from '../../../src/keys/feed/reports.ts';
+import { readEdgeReport } from '../../../src/features/edges/reports.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { AuditDraft } from '../../../src/keys/audit/audit-entry.ts';
 import { type KeyUse, NO_REQUESTS, startOf, USE } from '../../../src/keys/key/use.ts';
-import { FEED } from '../../../src/keys/repository/feed.ts';
+import { FEED } from '../../../src/features/edges/feed.ts';
 import { FileFollowing } from '../../../src/store/sqlite/followers.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { idOf, openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
@@ -49,7 +50,7 @@ describeOnEach('edges', () => {
     });
   });
   afterEach(async () => {
-    await test.keys.edges.close();
+    await test.keys.endFeatures();
     await test.store.close();
   });
 
@@ -60,7 +61,7 @@ describeOnEach('edges', () => {
     const askedAt = performance.now();
     const { id, after, leaseMs: wanted = 300, keyId = key.id } = asked;
     const edge = { id, name: 'test', key: { ...key, id: keyId }, address: undefined, after, leaseMs: wanted };
-    const answer = await test.keys.edges.poll(edge, new AbortController().signal);
+    const answer = await edgesOf(test.keys).poll(edge, new AbortController().signal);
     if (typeof answer === 'string') return answer;
     const { cursor, leaseMs } = answer;
     return { cursor, leaseMs, until: askedAt + leaseMs } satisfies Told;
@@ -127,16 +128,20 @@ describeOnEach('edges', () => {
     const [ci, other] = [await create('CI'), await create('Other')];
     const edge = { id: randomUUID(), name: 'test', key, address: undefined, leaseMs: 60_000, restMs: 60_000 };
     const rest = async (signal: AbortSignal) => {
-      const asked = test.keys.edges.poll({ ...edge, after: await head() }, signal);
-      await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
+      const asked = edgesOf(test.keys).poll({ ...edge, after: await head() }, signal);
+      await until(() =>
+        edgesOf(test.keys)
+          .list()
+          .some(({ restMs }) => restMs > 0),
+      );
       return { asked };
     };
-    const { count } = test.keys.edges.waited;
+    const { count } = edgesOf(test.keys).waited;
     const gone = new AbortController();
     const abandoned = await rest(gone.signal);
     gone.abort();
     await abandoned.asked;
-    assert.equal(test.keys.edges.list()[0]!.restMs, 0);
+    assert.equal(edgesOf(test.keys).list()[0]!.restMs, 0);
     await deletedAt(ci);
     const told = await rest(new AbortController().signal);
     await deletedAt(other);
@@ -144,7 +149,7 @@ describeOnEach('edges', () => {
     assert.ok(typeof answer === 'object');
     assert.equal(answer.leaseMs, 0);
     await deletedAt(await create('Third'));
-    assert.equal(test.keys.edges.waited.count, count);
+    assert.equal(edgesOf(test.keys).waited.count, count);
   });
 
   it('are not spoken for by others, who have another key', async () => {
@@ -162,7 +167,7 @@ describeOnEach('edges', () => {
     const other = await openTestKeys({ database: test.database });
     try {
       const { until: end } = await follow({ id: randomUUID(), after: await head(), leaseMs: 60_000 });
-      await test.keys.edges.close();
+      await test.keys.endFeatures();
       await test.store.close();
       assert.ok((await deletedAt(ci, other)) >= end);
     } finally {
@@ -175,8 +180,8 @@ describeOnEach('edges', () => {
     try {
       const id = randomUUID();
       await follow({ id, after: await head(), leaseMs: 1000 });
-      await until(async () => (await other.keys.edges.all()).length > 0);
-      const [edge, ...others] = await other.keys.edges.all();
+      await until(async () => (await edgesOf(other.keys).all()).length > 0);
+      const [edge, ...others] = await edgesOf(other.keys).all();
       assert.deepEqual([edge!.id, edge!.name, edge!.key, others], [id, 'test', key, []]);
       assert.ok(edge!.leaseMs <= 1000 && edge!.lastAskedAt <= test.time.now && edge!.lagMs >= 0);
     } finally {
@@ -221,14 +226,17 @@ describeOnEach('edges', () => {
     const hours = [{ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 }];
     const usage = [{ id, uses: 1, lastUsedAt: start, previousLastUsedAt: null, permissions: [], hours }];
     const report = { id: randomUUID(), usage, activated: [], refusals: [] };
-    await Promise.all([test.keys.takeReport(report, key), test.keys.takeReport(report, key)]);
+    await Promise.all([
+      test.keys.feature(Origin).takeReport(report, key),
+      test.keys.feature(Origin).takeReport(report, key),
+    ]);
     const total = (await test.store.repository.port(USE).totals([id])).get(id)!;
     assert.deepEqual([total.uses, total.lastUsedAt], [1, test.time.now]);
   });
 
   it('report of keys that are gone as well', async () => {
     const usage = [{ id: randomUUID(), uses: 1, lastUsedAt: 1, previousLastUsedAt: null, permissions: [], hours: [] }];
-    await test.keys.takeReport({ id: randomUUID(), usage, activated: [], refusals: [] }, key);
+    await test.keys.feature(Origin).takeReport({ id: randomUUID(), usage, activated: [], refusals: [] }, key);
   });
 
   it('have refusals sampled like those of the server, each with the edge that has seen it', async () => {
@@ -243,7 +251,7 @@ describeOnEach('edges', () => {
     });
     for (let report = 0; report < 10; report += 1) {
       const refusals = Array.from({ length: 500 }, (_, index) => refusal(report * 500 + index));
-      await test.keys.takeReport({ id: randomUUID(), usage: [], activated: [], refusals }, key);
+      await test.keys.feature(Origin).takeReport({ id: randomUUID(), usage: [], activated: [], refusals }, key);
     }
     await test.keys.finishActivity();
     const entries = await test.store.repository.auditLog.find({ action: 'REFUSE', order: 'oldest', limit: 10_000 });
@@ -263,7 +271,7 @@ describeOnEach('edges', () => {
     const report = async (fields: object, by = key) => {
       const one = { id, uses: 0, lastUsedAt: test.time.now, previousLastUsedAt: null, permissions: [], hours: [] };
       const usage = [{ ...one, ...fields }];
-      await test.keys.takeReport({ id: randomUUID(), usage, activated: [], refusals: [] }, by);
+      await test.keys.feature(Origin).takeReport({ id: randomUUID(), usage, activated: [], refusals: [] }, by);
       return (await test.store.repository.port(USE).totals([id])).get(id)!.uses;
     };
     assert.equal(await report({ uses: 1_000_000_000 }), 0);
@@ -292,14 +300,14 @@ describeOnEach('edges', () => {
     const change = () => test.keys.setEnabled(ci.id, (enabled = !enabled), OPERATOR);
     const leases: number[] = [];
     for (const most of [2000, 2000, 1000, 500, 250, 125]) {
-      const { count } = test.keys.edges.waited;
+      const { count } = edgesOf(test.keys).waited;
       // A pause of this process can end a lease before the change.
       await until(async () => {
         const told = await follow({ id: randomUUID(), after: await head(), leaseMs: 60_000 });
         leases.push(told.leaseMs);
         assert.ok(told.until - performance.now() <= most, leases.join());
         await change();
-        return test.keys.edges.waited.count > count;
+        return edgesOf(test.keys).waited.count > count;
       });
     }
     assert.ok(leases[0]! > 1000 && leases.at(-1)! >= 50, leases.join());
@@ -310,9 +318,9 @@ describeOnEach('edges', () => {
   it('of one key are a thousand at most: those that may not answer make room', async () => {
     const after = await head();
     for (let count = 0; count < 1005; count += 1) await poll({ id: randomUUID(), after: '1.x' });
-    assert.equal(test.keys.edges.list().length, 1000);
+    assert.equal(edgesOf(test.keys).list().length, 1000);
     await follow({ id: randomUUID(), after, keyId: randomUUID() });
-    assert.equal(test.keys.edges.list().length, 1001);
+    assert.equal(edgesOf(test.keys).list().length, 1001);
   });
 });
 
@@ -329,7 +337,7 @@ describeOn('sqlite', 'edges of a file', () => {
         // After a pause of this process, the server is not sure of its changes, and edges ask again.
         await until(async () => {
           try {
-            answers.add(await test.keys.edges.poll(edge, new AbortController().signal));
+            answers.add(await edgesOf(test.keys).poll(edge, new AbortController().signal));
             return true;
           } catch (error) {
             assert.equal((error as KeysError).code, 'STORE_UNAVAILABLE');
@@ -339,9 +347,9 @@ describeOn('sqlite', 'edges of a file', () => {
         if (count % 100 === 0) await setImmediate();
       }
       assert.deepEqual(answers, new Set(['gone']));
-      assert.equal(test.keys.edges.list().length, 10_000);
+      assert.equal(edgesOf(test.keys).list().length, 10_000);
     } finally {
-      await test.keys.edges.close();
+      await test.keys.endFeatures();
       await test.store.close();
     }
   });
@@ -353,7 +361,7 @@ describeOn('sqlite', 'edges of a file', () => {
       const after = await test.store.repository.port(FEED).head();
       const endOf = async (id: string) => {
         const askedAt = performance.now();
-        const told = await test.keys.edges.poll({ ...edge, id, after }, new AbortController().signal);
+        const told = await edgesOf(test.keys).poll({ ...edge, id, after }, new AbortController().signal);
         return askedAt + (told as { leaseMs: number }).leaseMs;
       };
       const fifthEnd = async (laterMs: number) => {
@@ -368,7 +376,7 @@ describeOn('sqlite', 'edges of a file', () => {
         return Math.max(...ends) - Math.min(...ends) < 50;
       });
     } finally {
-      await test.keys.edges.close();
+      await test.keys.endFeatures();
       await test.store.close();
     }
   });
@@ -379,7 +387,7 @@ describeOn('sqlite', 'edges of a file', () => {
     const edge = { id: randomUUID(), name: 'test', key: { id: 'k', name: 'k' }, address: undefined, leaseMs: 300 };
     const poll = async () => {
       const after = await test.store.repository.port(FEED).head();
-      return test.keys.edges.poll({ ...edge, after }, new AbortController().signal);
+      return edgesOf(test.keys).poll({ ...edge, after }, new AbortController().signal);
     };
     try {
       await poll();
@@ -387,7 +395,7 @@ describeOn('sqlite', 'edges of a file', () => {
       await until(() => existsSync(folder));
       assert.ok(typeof (await poll()) === 'object');
     } finally {
-      await test.keys.edges.close();
+      await test.keys.endFeatures();
       await test.store.close();
     }
   });
@@ -396,8 +404,8 @@ describeOn('sqlite', 'edges of a file', () => {
     const test = await openTestKeys();
     const blind = followBlindly(test.database);
     try {
-      writeFileSync(join(`${test.database}-followers`, `${randomUUID()}.edges`), '{"at":1,"boo');
-      assert.deepEqual(await test.keys.edges.all(), []);
+      writeFileSync(join(`${test.database}-followers`, `${randomUUID()}.note`), '{"at":1,"boo');
+      assert.deepEqual(await edgesOf(test.keys).all(), []);
     } finally {
       await blind.stop();
       await test.store.close();

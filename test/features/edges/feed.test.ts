@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { edgesOf, Origin } from '../../../src/features/edges/index.ts';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { get as getRaw, type IncomingMessage } from 'node:http';
@@ -9,7 +10,7 @@ import { listen, type RunningServer } from '../../../src/http/server.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { USE } from '../../../src/keys/key/use.ts';
 import { createApp } from '../../../src/service/create-app.ts';
-import { FEED_COLUMNS } from '../../../src/store/feed.ts';
+import { FEED_COLUMNS } from '../../../src/store/tables.ts';
 import { type Pair, pairOf, writePair } from '../../support/certificates.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly } from '../../support/direct.ts';
@@ -29,7 +30,7 @@ describeOnEach('the feed', () => {
   });
   afterEach(async () => {
     await server.stop(0);
-    await test.keys.edges.close();
+    await test.keys.endFeatures();
     await test.store.close();
   });
 
@@ -76,7 +77,11 @@ describeOnEach('the feed', () => {
     const resting = edge();
     const first = (await load()).cursor;
     const told = resting.ask(first, { rest: '60000' });
-    await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
+    await until(() =>
+      edgesOf(test.keys)
+        .list()
+        .some(({ restMs }) => restMs > 0),
+    );
     const { apiKey: created } = await create('New');
     const lines = await linesOf(await told);
     assert.deepEqual(ids(lines, '+'), [created.id]);
@@ -86,7 +91,11 @@ describeOnEach('the feed', () => {
     const other = await listen({ app: await createApp({ keys: test.keys }), host: '127.0.0.1', port: 0 });
     await other.stop();
     const asked = resting.ask(cursor, { rest: '999999' });
-    await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
+    await until(() =>
+      edgesOf(test.keys)
+        .list()
+        .some(({ restMs }) => restMs > 0),
+    );
     await server.stop(60_000);
     assert.equal((await linesOf(await asked)).at(-1)!.values[0], cursor);
   });
@@ -98,7 +107,7 @@ describeOnEach('the feed', () => {
     const answer = await app.request(`/feed?${String(asked)}`, { headers: { authorization: `Bearer ${token}` } });
     const [, leaseMs] = (await linesOf(answer)).at(-1)!.values as [string, number];
     assert.ok(leaseMs > 0);
-    assert.equal(test.keys.edges.list()[0]!.restMs, 0);
+    assert.equal(edgesOf(test.keys).list()[0]!.restMs, 0);
   });
 
   it('is for keys with EDGE:READ_ANY alone, which VIEWER has not', async () => {
@@ -270,7 +279,7 @@ describeOnEach('the feed', () => {
 
   it('is loaded by four at a time', async () => {
     for (let index = 0; index < 6; index += 1) await load();
-    const ends = Array.from({ length: 4 }, () => test.keys.edges.beginLoading()!);
+    const ends = Array.from({ length: 4 }, () => edgesOf(test.keys).beginLoading()!);
     const refused = await get('/feed/snapshot');
     assert.equal(refused.status, 503);
     assert.equal(refused.headers.get('retry-after'), '1');
@@ -306,7 +315,11 @@ describeOnEach('the feed', () => {
     const refusals = [{ ...action, apiKey: null, before: null, after: {}, address: '203.0.113.7' }];
     const again = { ...report, refusals };
     const by = (await test.store.repository.findByName('Edge'))!;
-    await Promise.all([other.keys.takeReport(again, by), post(again), other.keys.takeReport(again, by)]);
+    await Promise.all([
+      other.keys.feature(Origin).takeReport(again, by),
+      post(again),
+      other.keys.feature(Origin).takeReport(again, by),
+    ]);
     await other.keys.finishActivity();
     await test.keys.finishActivity();
     await other.store.close();
@@ -331,11 +344,11 @@ describeOnEach('the feed', () => {
     const { cursor } = await load();
     const follower = edge(60_000);
     await follower.ask(cursor);
-    const { count } = test.keys.edges.waited;
+    const { count } = edgesOf(test.keys).waited;
     const left = await get(`/feed?${String(new URLSearchParams({ edge: follower.id }))}`, { method: 'DELETE' });
     assert.equal(left.status, 200);
     await test.keys.setEnabled(apiKey.id, false, OPERATOR);
-    assert.equal(test.keys.edges.waited.count, count);
+    assert.equal(edgesOf(test.keys).waited.count, count);
     assert.equal((await get('/feed?edge=x', { method: 'DELETE' })).status, 400);
   });
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { LISTED_MS, TELL_MS } from '../../../src/keys/repository/feed.ts';
-import { edgesAfter } from '../../../src/store/connection.ts';
+import { edgesAfter, LISTED_MS, TELL_MS } from '../../../src/features/edges/feed.ts';
 
 describe('what a process has told of its edges', () => {
   const edge = { id: 'one', name: 'edge', key: { id: 'key', name: 'Edge' }, seenMs: 100 };

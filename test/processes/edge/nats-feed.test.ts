@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { edgesOf } from '../../../src/features/edges/index.ts';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -69,7 +70,7 @@ describeOnEach('a feed by NATS', (dialect) => {
   afterEach(async () => {
     for (const { keys } of edges.splice(0)) await keys.close();
     await publisher.stop();
-    await test.keys.edges.close();
+    await test.keys.endFeatures();
     await test.store.close();
     await stopNats();
   });
@@ -105,7 +106,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     // A closing edge tells its origin, and waits for the answer.
     for (const { keys } of edges.splice(0)) await keys.close();
     await standby.stop();
-    await other.keys.edges.close();
+    await other.keys.endFeatures();
     await other.store.close();
   });
 
@@ -139,11 +140,15 @@ describeOnEach('a feed by NATS', (dialect) => {
   it('gives an edge that nobody asks for keys a lease before it answers, and changes do not wait for it', async () => {
     const { apiKey, key } = await create('Key');
     const edge = await follow({}, { leaseMs: 3 * LEASE_MS, idleMs: 0 });
-    await until(() => test.keys.edges.list().some(({ restMs, leaseMs }) => restMs > 0 && leaseMs === 0));
+    await until(() =>
+      edgesOf(test.keys)
+        .list()
+        .some(({ restMs, leaseMs }) => restMs > 0 && leaseMs === 0),
+    );
     assert.equal(edge.store.state().leaseSeconds, 0);
-    const { count } = test.keys.edges.waited;
+    const { count } = edgesOf(test.keys).waited;
     await test.keys.setEnabled(apiKey.id, false, OPERATOR);
-    assert.equal(test.keys.edges.waited.count, count);
+    assert.equal(edgesOf(test.keys).waited.count, count);
     assert.equal(await check(edge, key), '401 UNAUTHENTICATED');
     assert.ok(edge.store.state().leaseSeconds > 0);
     await test.keys.setEnabled(apiKey.id, true, OPERATOR);

@@ -26,7 +26,7 @@ const NEEDED: Readonly<Record<CoreTable, readonly Privilege[]>> = {
   svc_api_schema: ['select'],
   svc_api_features: ['select'],
   followers: ALL,
-  edges: ALL,
+  follower_notes: ALL,
   change_number: ['select', 'update'],
   api_keys: ['select', 'update'],
   key_labels: ['select'],

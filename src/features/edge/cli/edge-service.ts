@@ -26,8 +26,8 @@ export interface AskedEdge extends Omit<HttpFeedOptions, 'origin'> {
 export interface OpenEdge {
   readonly keys: OpenKeys;
   readonly start: StartService;
-  /** Its state, for metrics. */
-  readonly measured: Pick<EdgeStore, 'state'>;
+  /** Reads its state, for metrics. */
+  readonly state: EdgeStore['state'];
 }
 
 /** Time to wait for all keys before listening without them, in milliseconds. */
@@ -85,7 +85,7 @@ export async function openEdge(
         },
       };
     },
-    measured: { state: () => store.state() },
+    state: () => store.state(),
   };
 }
 

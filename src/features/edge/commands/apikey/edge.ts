@@ -93,7 +93,10 @@ export default class Edge extends ServingCommand {
       log: this.logger,
     };
     const guard = await readGuard(args.upstream, flags);
-    const { checkEdge, openEdge } = await import('../../cli/edge-service.ts');
+    const [{ checkEdge, openEdge }, { edgeMetrics }] = await Promise.all([
+      import('../../cli/edge-service.ts'),
+      import('../../metrics.ts'),
+    ]);
     let edge: OpenEdge;
     await this.serve({
       ...readOptions(flags, process.env, PORT),
@@ -102,7 +105,7 @@ export default class Edge extends ServingCommand {
       check: (config, catalog) => checkEdge(guard, config, catalog),
       open: async ({ telemetry, ...opening }) => {
         edge = await openEdge(asked, guard, opening);
-        telemetry?.metrics?.measureEdge(edge.measured);
+        telemetry?.metrics?.add('edge', edgeMetrics(edge.state));
         edge.keys.watchHearing((problem) => {
           const fields = { origin, ...(problem && { reason: problem.message }) };
           if (problem) this.logger.error(fields, 'the lease of the origin has expired: all keys are refused');

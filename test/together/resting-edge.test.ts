@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { openEdgeStore, HttpFeed, type EdgeStore } from '../../../src/features/edge/index.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { openKeysOver, type OpenKeys } from '../../../src/service/open-keys.ts';
-import { collectingLog } from '../../support/log.ts';
-import { type FaultyOrigin, startFaultyOrigin } from '../../support/faulty-origin.ts';
-import { startTestService, type TestService } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
+import { edgesOf } from '../../src/features/edges/index.ts';
+import { openEdgeStore, HttpFeed, type EdgeStore } from '../../src/features/edge/index.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
+import { collectingLog } from '../support/log.ts';
+import { type FaultyOrigin, startFaultyOrigin } from '../support/faulty-origin.ts';
+import { startTestService, type TestService } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 const LEASE_MS = 500;
 
@@ -55,10 +56,14 @@ describe('an edge that nobody asks for keys', () => {
     });
 
     it('it is told of changes, which do not wait for it, and gets a lease before it answers', async () => {
-      await until(() => test.keys.edges.list().some(({ restMs, leaseMs }) => restMs > 0 && leaseMs === 0));
-      const { count } = test.keys.edges.waited;
+      await until(() =>
+        edgesOf(test.keys)
+          .list()
+          .some(({ restMs, leaseMs }) => restMs > 0 && leaseMs === 0),
+      );
+      const { count } = edgesOf(test.keys).waited;
       await test.keys.setEnabled(id, false, OPERATOR);
-      assert.equal(test.keys.edges.waited.count, count);
+      assert.equal(edgesOf(test.keys).waited.count, count);
       assert.equal(await check(secret), '401 UNAUTHENTICATED');
       assert.ok(edge.state().leaseSeconds > 0);
       await test.keys.setEnabled(id, true, OPERATOR);
@@ -78,11 +83,11 @@ describe('an edge that nobody asks for keys', () => {
     });
 
     it('it is listed as resting, without a lag', async () => {
-      await until(async () => (await test.keys.edges.all()).some(({ isResting: rests }) => rests));
-      const [listed] = test.keys.edges.list();
+      await until(async () => (await edgesOf(test.keys).all()).some(({ isResting: rests }) => rests));
+      const [listed] = edgesOf(test.keys).list();
       assert.equal(listed!.lagMs, 0);
       assert.equal(await check(secret), 'ok');
-      const [asking] = test.keys.edges.list();
+      const [asking] = edgesOf(test.keys).list();
       assert.ok(asking!.leaseMs > 0);
     });
 
@@ -95,7 +100,11 @@ describe('an edge that nobody asks for keys', () => {
     });
 
     it('it has a lease from when it asks for one alone, however long it has rested', async () => {
-      await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
+      await until(() =>
+        edgesOf(test.keys)
+          .list()
+          .some(({ restMs }) => restMs > 0),
+      );
       // Told of a change, it rests on.
       await create('Other');
       await until(() => edge.state().keys === 3);
@@ -106,7 +115,13 @@ describe('an edge that nobody asks for keys', () => {
 
     it('it answers all the same where its connection was closed meanwhile', async () => {
       const began = performance.now();
-      await until(() => performance.now() - began > 200 && test.keys.edges.list().some(({ restMs }) => restMs > 0));
+      await until(
+        () =>
+          performance.now() - began > 200 &&
+          edgesOf(test.keys)
+            .list()
+            .some(({ restMs }) => restMs > 0),
+      );
       const { polls } = origin.counts;
       origin.cut();
       await until(() => origin.counts.polls > polls);
@@ -130,7 +145,7 @@ describe('an edge that nobody asks for keys', () => {
     await open({});
     const { polls } = origin.counts;
     await until(() => origin.counts.polls >= polls + 4);
-    assert.equal(test.keys.edges.list()[0]!.restMs, 0);
+    assert.equal(edgesOf(test.keys).list()[0]!.restMs, 0);
     assert.ok(edge.state().leaseSeconds > 0);
   });
 });

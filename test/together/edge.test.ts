@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
+import { edgesOf } from '../../src/features/edges/index.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEdgeStore, HttpFeed, type EdgeStore } from '../../../src/features/edge/index.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { openKeysOver, type OpenKeys } from '../../../src/service/open-keys.ts';
-import { rotateToken } from '../../support/edge-token.ts';
-import { collectingLog } from '../../support/log.ts';
-import { type FaultyOrigin, startFaultyOrigin } from '../../support/faulty-origin.ts';
-import { startTestService, type TestService } from '../../support/server.ts';
-import { tempFolder } from '../../support/temp.ts';
-import { until } from '../../support/until.ts';
+import { openEdgeStore, HttpFeed, type EdgeStore } from '../../src/features/edge/index.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
+import { rotateToken } from '../support/edge-token.ts';
+import { collectingLog } from '../support/log.ts';
+import { type FaultyOrigin, startFaultyOrigin } from '../support/faulty-origin.ts';
+import { startTestService, type TestService } from '../support/server.ts';
+import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 /** A lease that a test waits for the end of, and one that outlasts a pause of the machine. */
 const [LEASE_MS, LONG_LEASE_MS] = [1000, 60_000];
@@ -247,12 +248,12 @@ describe('an edge', () => {
 
   it('gives its lease back when it is closed, and delays no change after that', async () => {
     await taken();
-    assert.equal(test.keys.edges.list().length, 1);
+    assert.equal(edgesOf(test.keys).list().length, 1);
     await keys.close();
-    assert.deepEqual(test.keys.edges.list(), []);
-    const { count } = test.keys.edges.waited;
+    assert.deepEqual(edgesOf(test.keys).list(), []);
+    const { count } = edgesOf(test.keys).waited;
     await create('New');
-    assert.equal(test.keys.edges.waited.count, count);
+    assert.equal(edgesOf(test.keys).waited.count, count);
     edge = await open();
     keys = openKeysOver(edge, createCatalog({}));
   });

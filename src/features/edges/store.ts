@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { FEED, type FeedChanges, type KnownEdge } from '../keys/repository/index.ts';
-import type { DialectName } from './connection.ts';
-import { portOfStore } from './port-of-store.ts';
-import { chunksOf } from './rows.ts';
-import { pagesOfKeys } from './select-keys.ts';
-import { KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';
-
-const FOUND_BY = ['id', 'digest', 'previous_digest'] as const;
-/** The columns of a key, in the order of the feed: those for searches come first. */
-export const FEED_COLUMNS: readonly (keyof KeyRow)[] = [
-  ...FOUND_BY,
-  ...KEY_COLUMNS.filter((column) => !(FOUND_BY as readonly string[]).includes(column)),
-];
+import {
+  chunksOf,
+  type Connection,
+  type DialectName,
+  FEED_COLUMNS,
+  pagesOfKeys,
+  portOfStore,
+  type StoreOfFeature,
+  type Tables,
+} from '../../store/index.ts';
+import { edgesAfter, FEED, type FeedChanges, type KnownEdge } from './feed.ts';
 
 /** A change of a key. `key_id` is empty or null if no key was changed. */
 interface Change {
@@ -25,10 +23,10 @@ interface Change {
  * The changes of keys, in the order of their commits. A file keeps the latest ones in `key_changes`, by any program; a
  * database server uses the entries of the audit log.
  */
-export const feed = portOfStore({
+const feed = portOfStore({
   port: FEED,
   read: ({ run, connection, connection: { dialect } }) => ({
-    edges: async () => latestOf((await connection.toldEdges?.()) ?? []),
+    edges: async () => latestOf(await edgesNoted(connection)),
     head: () => run(async (db) => cursorOf(await headOf(db, dialect))),
     since: (cursor, limit, also = []) => run((db) => changesSince(db, dialect, { cursor, limit, also })),
     async *pages(limit) {
@@ -38,6 +36,15 @@ export const feed = portOfStore({
     },
   }),
 });
+
+/** What the feature keeps in a store. */
+export const feedStore: StoreOfFeature = { ports: [feed] };
+
+/** The edges of all followers, with up-to-date times. */
+async function edgesNoted(connection: Pick<Connection, 'notes'>): Promise<KnownEdge[]> {
+  const all = (await connection.notes?.()) ?? [];
+  return all.flatMap(({ text, ageMs }) => edgesAfter(JSON.parse(text) as KnownEdge[], ageMs));
+}
 
 /** An edge that switched to another process is known to both; the more recent request wins. */
 function latestOf(edges: readonly KnownEdge[]): KnownEdge[] {

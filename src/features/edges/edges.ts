@@ -1,15 +1,7 @@
-import { KeysError, UUID, Wakeup } from '../basics/index.ts';
-import {
-  FEED,
-  type FeedChanges,
-  type Follower,
-  type Following,
-  type KeyRepository,
-  type KnownEdge,
-  LISTED_MS,
-  STORE_LEASE_MS,
-  TELL_MS,
-} from '../repository/index.ts';
+import { KeysError, UUID, Wakeup } from '../../keys/basics/index.ts';
+import { type Follower, type Following, STORE_LEASE_MS } from '../../keys/repository/index.ts';
+import type { SharedParts } from '../../keys/service/index.ts';
+import { FEED, type FeedChanges, type KnownEdge, LISTED_MS, TELL_MS } from './feed.ts';
 
 /** An edge that makes a request. */
 export interface EdgeAsking extends Pick<KnownEdge, 'id' | 'name' | 'key'> {
@@ -45,11 +37,7 @@ export interface ListedEdge extends Omit<KnownEdge, 'restMs' | 'seenMs'> {
   readonly lastAskedAt: number;
 }
 
-interface EdgesOptions {
-  repository: KeyRepository;
-  /** Milliseconds since 1970. */
-  clock: () => number;
-}
+type EdgesOptions = Pick<SharedParts, 'repository' | 'clock' | 'onClose'>;
 
 /** A state of the store that an edge knows: the number of notifications, and `KeyRepository.revision`. */
 export interface Knowledge {
@@ -133,6 +121,7 @@ export class Edges implements Follower {
 
   constructor(options: EdgesOptions) {
     this.#options = options;
+    options.onClose(() => this.#close());
   }
 
   /**
@@ -323,7 +312,7 @@ export class Edges implements Follower {
   }
 
   /** Stops following, together with the store. */
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     clearTimeout(this.#telling);
     await (await this.#following?.catch(() => undefined))?.stop();
   }
@@ -474,7 +463,7 @@ export class Edges implements Follower {
     if (this.#telling) return;
     const tell = async () => {
       this.#toldAt = performance.now();
-      await following.tell(this.list()).catch(() => {
+      await following.note(JSON.stringify(this.list())).catch(() => {
         // The next call tries again.
       });
       this.#telling = undefined;

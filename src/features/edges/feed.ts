@@ -1,4 +1,5 @@
-import { declarePort } from '../basics/index.ts';
+import { declarePort } from '../../keys/basics/index.ts';
+import { NOTE_KEPT_MS } from '../../keys/repository/index.ts';
 
 /**
  * The present rows of keys that changed after a position. A position is an opaque text of one store; those of an older
@@ -56,36 +57,25 @@ export function isBehind({ leaseMs, restMs }: Pick<KnownEdge, 'leaseMs' | 'restM
   return leaseMs <= 0 && restMs <= 0;
 }
 
-/** How long changes wait for a silent follower of a store, in milliseconds: no lease is longer. */
-export const STORE_LEASE_MS = 2000;
-
 /** How long an edge stays listed after its last request, in milliseconds. */
-export const LISTED_MS = 600_000;
+export const LISTED_MS = NOTE_KEPT_MS;
 /** How often a process publishes the edges that it knows, in milliseconds. */
 export const TELL_MS = 2000;
 
 /**
- * A process part that passes on changes of keys. A change returns once no recipient accepts a key in its former state.
+ * Edges as they are this many milliseconds after a process published them, if they are still listed. Until the next
+ * publication is overdue, they count as unchanged.
  */
-export interface Follower {
-  /**
-   * Called after keys were created, changed or deleted.
-   * @returns resolves once every recipient has the change or accepts no key any more
-   */
-  changed(): Promise<void>;
-  /** Resolves once no recipient accepts keys any more. */
-  ended(): Promise<void>;
-}
-
-/** A follower's connection to a store. */
-export interface Following {
-  /**
-   * Until when changes wait for this follower, by `performance.now`. Until then, recipients can rely on the revision
-   * that it sees afterwards. In the past while the store does not answer.
-   */
-  leasedUntil(): number;
-  /** Publishes this follower's edges to every process. @throws KeysError STORE_…, an error of the file system */
-  tell(edges: readonly KnownEdge[]): Promise<void>;
-  /** Stops following. If `ended` has not resolved, changes still wait until the lease ends. */
-  stop(): Promise<void>;
+export function edgesAfter(edges: readonly KnownEdge[], toldMs: number): KnownEdge[] {
+  const ageMs = Math.max(toldMs - 2 * TELL_MS, 0);
+  return edges
+    .map(({ leaseMs, restMs, lagMs, seenMs, ...edge }) => ({
+      ...edge,
+      leaseMs: Math.max(leaseMs - ageMs, 0),
+      restMs: Math.max(restMs - ageMs, 0),
+      // A change would be sent to a resting edge, which then asks, so its lag does not grow.
+      lagMs: restMs > ageMs ? lagMs : lagMs + ageMs,
+      seenMs: seenMs + ageMs,
+    }))
+    .filter(({ seenMs }) => seenMs < LISTED_MS);
 }

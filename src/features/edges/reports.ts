@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import type { ActivityEvents, ActivityWriters } from '../authentication/index.ts';
-import type { AuditDraft, Refusal } from '../audit/index.ts';
+import type { ActivityEvents } from '../../keys/authentication/index.ts';
+import type { AuditDraft, Refusal } from '../../keys/audit/index.ts';
 import {
   anyText,
   anything,
@@ -16,9 +16,10 @@ import {
   text,
   UNIT_MS,
   uuid,
-} from '../basics/index.ts';
-import { type HourUse, type KeyUse, OUTCOMES, ROUTE, startOf, sumOf, NO_REQUESTS, TOOL } from '../key/index.ts';
-import type { Catalog } from '../permissions/index.ts';
+} from '../../keys/basics/index.ts';
+import { type HourUse, type KeyUse, OUTCOMES, ROUTE, startOf, sumOf, NO_REQUESTS, TOOL } from '../../keys/key/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
+import type { SharedParts } from '../../keys/service/index.ts';
 
 /** An edge's report about the keys that it accepted and refused. */
 export interface EdgeReport extends ActivityEvents {
@@ -30,12 +31,7 @@ export interface EdgeReport extends ActivityEvents {
 /** The edge's key. */
 type Reporter = NonNullable<Refusal['edge']>;
 
-interface EdgeReportsOptions extends ActivityWriters {
-  /** Milliseconds since 1970. */
-  clock: () => number;
-  /** Records refused requests of one kind. */
-  refused: (refusal: Refusal, count: number) => void;
-}
+type EdgeReportsOptions = Pick<SharedParts, 'activity' | 'activityWriters' | 'clock'>;
 
 /**
  * The average rate of requests that the edges of one key can report, and the period it is averaged over. More are not
@@ -80,7 +76,8 @@ export class EdgeReports {
    * @throws KeysError STORE_…
    */
   async take(report: EdgeReport, edge: Reporter, catalog: Pick<Catalog, 'knows'>): Promise<void> {
-    const { writeUse, writeEvents, clock, refused } = this.#options;
+    const { activity, activityWriters, clock } = this.#options;
+    const { writeUse, writeEvents } = activityWriters;
     const { id, activated, refusals } = report;
     const now = clock();
     const reported = this.#reportedBy(edge, now);
@@ -98,7 +95,7 @@ export class EdgeReports {
     }
     if (activated.length + refusals.length === 0) return;
     const isNew = await writeEvents({ activated, refusals: [] }, `${id} events`);
-    if (isNew !== false) for (const draft of refusals) refused(...refusalIn(draft, edge));
+    if (isNew !== false) for (const draft of refusals) activity.refused(...refusalIn(draft, edge));
   }
 
   #reportedBy({ id }: Reporter, now: number): Reported {
