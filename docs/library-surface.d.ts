@@ -1244,7 +1244,7 @@ export interface Connection {
     changesReceived?(): number | undefined;
     watchHearing(report: NotificationReport): void;
     follow?(follower: Follower): Promise<Following>;
-    toldEdges?(): Promise<KnownEdge[]>;
+    notes?(): Promise<FollowerNote[]>;
     vacuum?(): Promise<void>;
     close(): Promise<void>;
 }
@@ -1403,9 +1403,14 @@ export interface Follower {
     ended(): Promise<void>;
 }
 
+export interface FollowerNote {
+    readonly text: string;
+    readonly ageMs: number;
+}
+
 export interface Following {
     leasedUntil(): number;
-    tell(edges: readonly KnownEdge[]): Promise<void>;
+    note(text: string): Promise<void>;
     stop(): Promise<void>;
 }
 
@@ -1681,20 +1686,6 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
     }[]): Promise<void>;
     delete(ids: readonly string[]): Promise<void>;
     addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
-}
-
-export interface KnownEdge {
-    readonly id: string;
-    readonly name: string;
-    readonly key: {
-        readonly id: string;
-        readonly name: string;
-    };
-    readonly address?: string | undefined;
-    readonly leaseMs: number;
-    readonly restMs: number;
-    readonly lagMs: number;
-    readonly seenMs: number;
 }
 
 export declare const LIMIT_SECONDS: {
