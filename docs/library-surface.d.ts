@@ -905,6 +905,7 @@ export type AddedError = Omit<ErrorEntry, 'graphql' | 'page'>;
 export interface AddedFlag {
     readonly description: string;
     readonly value?: string;
+    readonly isList?: boolean;
     readonly group?: string;
 }
 
@@ -1226,7 +1227,21 @@ export interface ColumnTypes {
 
 export interface CommandAddition {
     readonly flags: Readonly<Record<string, AddedFlag>>;
+    readonly form?: CommandForm;
     readonly run?: (command: RunningCommand) => Promise<object>;
+}
+
+export interface CommandConfig {
+    readonly config: Config;
+    readonly ofHost: readonly HostResource[];
+}
+
+export interface CommandForm {
+    readonly syntax: string;
+    readonly args: readonly string[];
+    readonly description: string;
+    readonly examples: readonly (readonly [description: string, line: string])[];
+    readonly takes: (args: readonly string[]) => boolean;
 }
 
 export interface Connection {
@@ -2154,6 +2169,7 @@ export interface Rule<Value> {
 }
 
 export interface RunningCommand {
+    readonly args: readonly string[];
     readonly flags: Readonly<Record<string, unknown>>;
     readonly isJson: boolean;
     readonly terminal: {
@@ -2161,9 +2177,12 @@ export interface RunningCommand {
         readonly columns: number;
         note(text: string): Promise<void>;
     };
+    loadConfig(onUnmet?: (text: string) => void): Promise<CommandConfig>;
     withKeys<Result>(work: (keys: Client) => Promise<Result>): Promise<Result>;
+    withStored<Result>(name: string, additions: CatalogAdditions, work: (keys: KeysService, key: ApiKey) => Promise<Result>): Promise<Result>;
     write(text: string): Promise<void>;
     print<Json extends object>(json: Json, text: string | undefined): Promise<Json>;
+    printLines<Json extends object>(json: Json, text: string): Promise<Json>;
 }
 
 export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;

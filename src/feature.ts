@@ -6,7 +6,9 @@ import type { HttpApp, NamedCommands, RequestCheck, RequestWatcher, RouteContext
 import type { AddedMetric, FeatureOfFields } from './keys/added/index.ts';
 import type { AddedError, ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener, OwnKeyListener } from './keys/changes/index.ts';
+import type { ApiKey } from './keys/key/index.ts';
 import type { Client, Operations, RemoteOperations } from './keys/operations/index.ts';
+import type { CatalogAdditions, Vocabulary } from './keys/permissions/index.ts';
 import type { KeyRepository } from './keys/repository/index.ts';
 import type { CredentialPlace } from './keys/secret/index.ts';
 import type { KeysService } from './keys/service/index.ts';
@@ -99,8 +101,26 @@ export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
 export interface CommandAddition {
   /** Its flags, by their names without dashes. */
   readonly flags: Readonly<Record<string, AddedFlag>>;
-  /** Runs instead of the command if one of its flags is given, and returns the result as JSON. Import it here. */
+  /** Arguments for which it runs, of a command that has several forms. */
+  readonly form?: CommandForm;
+  /**
+   * Runs instead of the command if one of its flags is given, or arguments of its form, and returns the result as JSON.
+   * Import it here.
+   */
   readonly run?: (command: RunningCommand) => Promise<object>;
+}
+
+/** One of the forms of a command, which its arguments decide. */
+export interface CommandForm {
+  /** The arguments in the usage, such as `METHOD URL`. */
+  readonly syntax: string;
+  /** The arguments in the list of them, such as `URL of the request`. */
+  readonly args: readonly string[];
+  /** Sentences about the form. */
+  readonly description: string;
+  readonly examples: readonly (readonly [description: string, line: string])[];
+  /** True for arguments of this form, and of no other. */
+  readonly takes: (args: readonly string[]) => boolean;
 }
 
 /** A flag of a feature, as data: programs without commands load it as well. */
@@ -108,22 +128,50 @@ export interface AddedFlag {
   readonly description: string;
   /** Its value in the help, such as `<text>`. A flag without one is on or off. */
   readonly value?: string;
+  /** True for several values, separated by commas. */
+  readonly isList?: boolean;
   /** Its heading in the help. */
   readonly group?: string;
 }
 
-/** A command that was typed with a flag of a feature. */
+/** A command that was typed with a flag of a feature, or in a form of it. */
 export interface RunningCommand {
+  readonly args: readonly string[];
   /** The values of its flags, without those of all commands. */
   readonly flags: Readonly<Record<string, unknown>>;
   readonly isJson: boolean;
   readonly terminal: { readonly isTerminal: boolean; readonly columns: number; note(text: string): Promise<void> };
+  /**
+   * Reads the configuration.
+   * @param onUnmet called with failed expectations, which are then no error
+   * @throws KeysError CONFIG_…, SCHEMA_INVALID
+   */
+  loadConfig(onUnmet?: (text: string) => void): Promise<CommandConfig>;
   /** Opens the key store or server of the command. @throws KeysError STORE_… */
   withKeys<Result>(work: (keys: Client) => Promise<Result>): Promise<Result>;
+  /**
+   * Opens the key store and finds a key there.
+   * @param additions to the built-in catalog
+   * @throws KeysError STORE_…, NOT_FOUND
+   */
+  withStored<Result>(
+    name: string,
+    additions: CatalogAdditions,
+    work: (keys: KeysService, key: ApiKey) => Promise<Result>,
+  ): Promise<Result>;
   /** Writes to stdout. */
   write(text: string): Promise<void>;
   /** Writes the object with `--json`, otherwise the text. @returns the object */
   print<Json extends object>(json: Json, text: string | undefined): Promise<Json>;
+  /** Like `print`, for sentences. */
+  printLines<Json extends object>(json: Json, text: string): Promise<Json>;
+}
+
+/** The configuration as a command reads it. */
+export interface CommandConfig {
+  readonly config: Config;
+  /** The resources and actions of the host, which are not those of the configuration. */
+  readonly ofHost: Vocabulary;
 }
 
 /** Parts of a service for the endpoints of features. Each app has one, which all features share. */

@@ -1,13 +1,22 @@
 import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
+import type { CommandConfig } from '../feature.ts';
 import { type Log, type LogLevel, logLevelOf, NO_LOG, openLog, type OpenLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { requireFeatures } from '../keys/added/index.ts';
-import { debug, errorEntry, isDebugged, isKeysError, KeysError, millisecondsSince } from '../keys/basics/index.ts';
+import {
+  debug,
+  errorEntry,
+  isDebugged,
+  isKeysError,
+  KeysError,
+  millisecondsSince,
+  withoutUndefined,
+} from '../keys/basics/index.ts';
 import { type CatalogAdditions, ROLES } from '../keys/permissions/index.ts';
 import { explainSpacedList } from './explain/did-you-mean.ts';
-import { additionsOf, hostDatabase, isRunByAnother } from './host.ts';
+import { additionsOf, hostDatabase, hostVocabulary, isRunByAnother } from './host.ts';
 import { commandText, hasFlag, jsonText, turnColorsOff, withHiddenSecrets } from './output.ts';
 import { loadErrorCodes } from './load-error-codes.ts';
 import { CliError, isParserError, ReaderGoneError, ReportedFailure } from './errors.ts';
@@ -204,6 +213,20 @@ export abstract class BaseCommand extends Command {
       named !== undefined || ROLES.some((role) => role === name.toUpperCase()) || /[^\p{L}\p{M}\p{N} ]/u.test(name);
     const spaced = isValue ? explainSpacedList(this.argv, this.ctor.flags ?? {}, name) : undefined;
     if (spaced !== undefined) throw new CliError('USAGE', spaced);
+  }
+
+  /**
+   * Reads the configuration.
+   * @param onUnmet called with failed expectations, which are then no error
+   * @throws KeysError CONFIG_…, SCHEMA_INVALID
+   */
+  protected async loadConfig(onUnmet?: (text: string) => void): Promise<CommandConfig> {
+    const [{ loadConfig }, ofHost] = await Promise.all([
+      import('../config/load-config.ts'),
+      hostVocabulary(this.config),
+    ]);
+    const options = { file: this.configFile, ...ofHost, onUnmet };
+    return { config: await loadConfig(withoutUndefined(options)), ofHost };
   }
 
   /** The additions of the host and svc-api.yaml to the catalog: see `additionsOf`. */

@@ -14,6 +14,7 @@ const NOT_YET: readonly string[] = [
   'src/cli/serve/serving-command.ts',
   'src/cli/views/key-view.ts',
   'src/commands/apikey/exec.ts',
+  'src/commands/apikey/explain.ts',
   'src/commands/apikey/index.ts',
   'src/commands/apikey/rotate.ts',
   'src/commands/apikey/verify.ts',

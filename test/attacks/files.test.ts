@@ -35,7 +35,7 @@ interface Failure {
 const NEED_A_STORE: readonly (readonly string[])[] = [
   ['list'],
   ['show', 'CI'],
-  ['can', 'CI', 'ME:READ_OWN'],
+  ['explain', 'CI', 'ME:READ_OWN'],
   ['suggest', 'CI'],
   ['usage', 'CI'],
   ['log'],

@@ -19,7 +19,7 @@ describe('hidden built-in resources', () => {
     assert.doesNotMatch(stdout, /DISK:|EDGE:/);
     const { code } = await run('apikey', 'create', 'CI', '--permissions', 'DISK:READ_ANY,WIKI:READ_ANY');
     assert.equal(code, 0);
-    assert.equal((await run('apikey', 'can', 'CI', 'DISK:READ_ANY')).code, 0);
+    assert.equal((await run('apikey', 'explain', 'CI', 'DISK:READ_ANY')).code, 0);
   });
 
   it('are not offered by a server, and are in its schema and in force for commands', async () => {

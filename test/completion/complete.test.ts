@@ -216,15 +216,19 @@ describe('what is completed', () => {
     const cli = testCli();
     await cli.given('CI deploy');
     const env = { SVC_API_DATABASE: cli.database };
-    const line = 'svc-api routes explain GET https://example.org/ --';
-    assert.deepEqual(await words('fish', 'svc-api routes explain P'), ['POST', 'PUT', 'PATCH']);
+    const line = 'svc-api explain GET https://example.org/ --';
+    assert.deepEqual(await words('fish', 'svc-api explain P'), ['POST', 'PUT', 'PATCH']);
+    assert.deepEqual(await words('fish', 'svc-api explain C', env), ['CI deploy']);
+    assert.deepEqual(await words('fish', 'svc-api explain "CI deploy" DOCKER:READ_O', env), ['DOCKER:READ_OWN']);
+    assert.equal((await ask('fish', 'svc-api explain GET h', env)).stdout, '');
+    assert.equal((await ask('fish', 'svc-api explain ./to', env)).stdout, 'files\n');
     assert.deepEqual(await words('fish', `${line}key C`, env), ['CI deploy']);
     assert.deepEqual(await words('fish', `${line}permissions DOCKER:READ_O`), ['DOCKER:READ_OWN']);
   });
 
   it('are also the words of our own program that are no commands', async () => {
     assert.deepEqual(await words('bash', 'svc-api v'), ['version']);
-    assert.deepEqual(await words('bash', 'svc-api help e'), ['edge', 'edges', 'environment', 'exit-codes']);
+    assert.deepEqual(await words('bash', 'svc-api help e'), ['edge', 'edges', 'explain', 'environment', 'exit-codes']);
     assert.deepEqual(await words('bash', 'svc-api apikey e'), ['enable', 'exec', 'export']);
   });
 
@@ -234,7 +238,7 @@ describe('what is completed', () => {
     writeFileSync(one, 'resources: [WIKI]\nroles: { EDITOR: [WIKI:READ_ANY] }');
     writeFileSync(two, 'roles: [');
     assert.deepEqual(await words('bash', `svc-api apikey create --config ${one} --roles VIEWER,E`), ['VIEWER,EDITOR']);
-    assert.deepEqual(await words('bash', `SVC_API_CONFIG=${one} svc-api apikey can CI WI`), ['WIKI:']);
+    assert.deepEqual(await words('bash', `SVC_API_CONFIG=${one} svc-api explain CI WI`), ['WIKI:']);
     const broken = await words('bash', 'svc-api apikey create --roles ', { SVC_API_CONFIG: two });
     assert.deepEqual(broken, ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST']);
   });

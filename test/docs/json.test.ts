@@ -147,7 +147,7 @@ async function printAll(): Promise<Printed[]> {
   await run(['apikey', 'verify', '-'], 'nonsense');
   await apikey('scan', write('leak', key));
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
-  await run(['federation', 'explain', '-'], `${encode({ alg: 'ES256' })}.${encode({ iss: 'x', exp: 1 })}.x`);
+  await run(['explain', '-'], `${encode({ alg: 'ES256' })}.${encode({ iss: 'x', exp: 1 })}.x`);
   await apikey('scan', '--rules', 'gitleaks');
   const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
@@ -170,7 +170,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('contain', 'Ops', '--yes');
   await apikey('update', 'Parent', '--roles', 'GUEST');
   await apikey('show', 'Child');
-  await apikey('can', 'Child', 'DOCKER:READ_ANY');
+  await run(['explain', 'Child', 'DOCKER:READ_ANY']);
   await apikey('update', 'Child', '--detach');
   await run(['requests', 'list']);
   await run(['requests', 'approve', one.handle, '--yes']);
@@ -194,8 +194,8 @@ async function printAll(): Promise<Printed[]> {
   await run(['doctor']);
   await run(['edges']);
   await run(['routes', 'check']);
-  await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);
-  await run(['routes', 'explain', 'GET', 'https://a.example//x']);
+  await run(['explain', 'GET', 'https://a.example/x', '--key', 'CI']);
+  await run(['explain', 'GET', 'https://a.example//x']);
   await run(['routes', 'check', '--observed']);
   await run(['routes', 'template', 'sonarr']);
   await run(['proxy', 'haproxy', '--resource', 'WIKI', '--upstream', 'http://127.0.0.1:3000']);
@@ -208,7 +208,7 @@ async function printAll(): Promise<Printed[]> {
 function sectionsOf(text: string): { verbs: string[]; names: string[] }[] {
   return text.split(/(?<=^(?!\/\/).*\n)(?=\/\/)/m).map((section) => {
     const [title] = section.replace(/^\/\/ /, '').split(/[:;(\n]|, if/, 1) as [string];
-    const verbs = title.split(', ').map((verb) => verb.replace(/ --.*| other.*/, '').trim());
+    const verbs = title.split(', ').map((verb) => verb.replace(/ --.*| other.*| [A-Z]{2}.*/, '').trim());
     return { verbs, names: namesIn(section) };
   });
 }

@@ -27,6 +27,6 @@ describe('docs/routes.md', () => {
     };
     const PATH = pathWithCli(folder);
     assert.equal(await run('routes check'), '/etc/svc-api.yaml: 3 routes, and 3 expectations, which hold\n');
-    assert.equal(await run('routes explain'), blockWith('is forbidden: the key', PAGE, 'text'));
+    assert.equal(await run('svc-api explain'), blockWith('is forbidden: the key', PAGE, 'text'));
   });
 });

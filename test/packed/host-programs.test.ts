@@ -105,7 +105,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
       }
       const { stdout } = await host.cli([...['apikey', 'list'].join(separator).split(' '), '--json']);
       assert.equal((JSON.parse(stdout) as { keys: unknown[] }).keys.length, 1, 'a command that is typed prints');
-      const denied = await relayed('apikey:can', 'CI', 'DOCKER:UPDATE_ANY');
+      const denied = await relayed('apikey:explain', 'CI', 'DOCKER:UPDATE_ANY');
       assert.deepEqual([(denied.outcome['result'] as { allowed: boolean }).allowed, denied.code], [false, 4]);
     });
 

@@ -38,6 +38,10 @@ interface Desk {
 /** The issuer whose tokens are trusted on a page. */
 let issuer: TestIssuer | undefined;
 
+const ROUTES = `resources: [GRAFANA]
+routes: [{ host: grafana.example.org, path: /**, allow: GRAFANA:READ_ANY }]
+`;
+
 /** The state before the examples of a page are typed, besides a key named "CI deploy". */
 const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   apikey: deleteKey,
@@ -104,9 +108,8 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     writeFileSync(join(desk.folder, 'svc-api/package.json'), JSON.stringify(installed));
   },
   'routes check': declareRoutes,
-  'routes explain': declareRoutes,
-  'federation explain': async (desk) => {
-    writeFileSync(join(desk.folder, 'token'), await federate(desk));
+  explain: async (desk) => {
+    writeFileSync(join(desk.folder, 'token'), await federate(desk, ROUTES));
     desk.server = { url: '', stop: async () => issuer?.stop() };
   },
   login: async (desk) => void (desk.server = await startServe(desk.cli.database)),
@@ -131,11 +134,11 @@ const ASKING = new Set([
 const isEndless = (example: string) => /^svc-api (serve|guard|edge)|--follow/.test(example);
 
 /** Declares a rule in the files of a desk. @returns a token that meets it */
-async function federate(desk: Desk): Promise<string> {
+async function federate(desk: Desk, more = ''): Promise<string> {
   issuer = await startIssuer();
   const rule = `{ name: Deploys, issuer: { url: "${issuer.url}" }, when: { sub: deploy }, grant: [role:VIEWER] }`;
   const audience = 'https://keys.example.org';
-  declareInFiles(desk, `publicUrl: ${audience}\nfederation: [${rule}]\n`);
+  declareInFiles(desk, `publicUrl: ${audience}\nfederation: [${rule}]\n${more}`);
   return issuer.sign({ aud: audience, sub: 'deploy', exp: Math.floor(Date.now() / 1000) + 300 });
 }
 
@@ -144,8 +147,7 @@ function putCertificate({ folder }: Desk): void {
 }
 
 function declareRoutes(desk: Desk): void {
-  const routes = '{ host: grafana.example.org, path: /**, allow: GRAFANA:READ_ANY }';
-  declareInFiles(desk, `resources: [GRAFANA]\nroutes: [${routes}]\n`);
+  declareInFiles(desk, ROUTES);
 }
 
 function declareInFiles({ folder }: Desk, text: string): void {

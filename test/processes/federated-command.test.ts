@@ -198,7 +198,7 @@ federation:
     );
     const path = join(folder, 'token');
     writeFileSync(path, await token());
-    const explain = ['federation', 'explain', path, '--config', configFile(text)];
+    const explain = ['explain', path, '--config', configFile(text)];
     const explained = await runCli(explain, { env: cleanEnv({ no_proxy: '*' }) });
     assert.match(explained.stdout, /deploys: .*does not answer.*The reason: status 503/);
     const { body, headers } = await postJson(`${test.url}/oauth/token`, {
@@ -212,7 +212,7 @@ federation:
     const explain = async (given: string, ...flags: string[]) => {
       const path = join(folder, 'token');
       writeFileSync(path, given);
-      const args = ['federation', 'explain', path, '--config', configFile(text), ...flags];
+      const args = ['explain', path, '--config', configFile(text), ...flags];
       const { code, stdout, stderr } = await runCli(args, { env: cleanEnv({ no_proxy: '*' }) });
       assert.ok(!`${stdout}${stderr}`.includes(given), 'the token is not printed');
       return { code, stdout, stderr };

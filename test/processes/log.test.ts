@@ -314,17 +314,17 @@ describeOnEach('apikey log', () => {
   });
 });
 
-describeOnEachAndRemotely('apikey can and suggest', () => {
+describeOnEachAndRemotely('apikey explain and suggest', () => {
   it('say yes with the grant, or no with 4', async () => {
     const cli = testCli();
     await cli.given('CI deploy', { roles: ['VIEWER', 'GUEST'] });
     const can = async (...args: string[]) => {
-      const { stdout, stderr, code } = await cli.run(['apikey', 'can', ...args]);
+      const { stdout, stderr, code } = await cli.run(['apikey', 'explain', ...args]);
       return [stdout || stderr, code];
     };
     assert.deepEqual(await can('CI deploy', 'me:read_own'), ['yes: role VIEWER and role GUEST\n', 0]);
     assert.deepEqual(await can('CI deploy', 'DOCKER:UPDATE_ANY'), ['no: none of its grants includes it\n', 4]);
-    const { stdout } = await cli.run(['apikey', 'can', 'CI deploy', 'ME:READ_OWN', '--json']);
+    const { stdout } = await cli.run(['apikey', 'explain', 'CI deploy', 'ME:READ_OWN', '--json']);
     assert.deepEqual(JSON.parse(stdout), {
       allowed: true,
       permission: 'ME:READ_OWN',

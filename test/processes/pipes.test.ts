@@ -62,7 +62,7 @@ describe('the commands', () => {
     const lines = [
       ...pages,
       ...programs,
-      `routes explain GET http://a.example/ --config ${config}`,
+      `explain GET http://a.example/ --config ${config}`,
       ...[...commands, ...others, 'autocomplete fish', 'export'].map((verb) => `apikey ${verb}`),
     ];
     // Those that are written in different ways: a process for each costs more than it shows.

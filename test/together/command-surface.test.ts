@@ -77,7 +77,6 @@ const SURFACE: Record<string, string[]> = {
   'apikey:create': ['[name]', '--dry-run', ...NEW_KEY, ...ASKING],
   'apikey:complete': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
   'apikey:autocomplete': ['[shell]', '--config <path>', '--database <path>', '--no-color'],
-  'apikey:can': ['<name>', '<permission>', ...ALWAYS, ...PLACE],
   'apikey:contain': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--since <date>|24h'],
   'apikey:delete': [...NAMED, '--dry-run', ...FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:requests:deny': ['<code>', ...ALWAYS, ...PLACE, ...ASKING],
@@ -100,7 +99,15 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
   ],
   'apikey:export': ['--overwrite', '--to <file or URL>', '--with-digests', ...ALWAYS, ...PLACE],
-  'apikey:federation:explain': ['<file>', ...ALWAYS],
+  'apikey:explain': [
+    '[target]',
+    '[detail]',
+    '--key <name>',
+    '--permissions <resource:action,…> (list)',
+    '--preflight',
+    ...ALWAYS,
+    ...PLACE,
+  ],
   'apikey:help': ['[subject]', '--config <path>', '--database <path>', '--no-color'],
   'apikey:import': ['[file]', '--dry-run', '--verbose', ...ALWAYS, ...PLACE],
   'apikey:list': [
@@ -186,15 +193,6 @@ const SURFACE: Record<string, string[]> = {
   'apikey:plugins:install': ['<plugin>', ...WITHOUT_JSON],
   'apikey:plugins:uninstall': ['<plugin>', ...WITHOUT_JSON],
   'apikey:routes:check': ['--observed', ...ALWAYS, ...PLACE],
-  'apikey:routes:explain': [
-    '<method>',
-    '<url>',
-    '--key <name>',
-    '--permissions <resource:action,…> (list)',
-    '--preflight',
-    ...ALWAYS,
-    ...PLACE,
-  ],
   'apikey:proxy': ['<proxy>', '--host <host>', '--resource <resource>', '--upstream <url>', ...ALWAYS],
   'apikey:routes:template': ['<service>', '--credential <file>', '--host <host>', '--url <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
@@ -315,7 +313,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'autocomplete backup compact doctor edge edges federation:explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy requests:approve requests:deny requests:list restore routes:check routes:explain routes:template'.split(
+      'autocomplete backup compact doctor edge edges explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy requests:approve requests:deny requests:list restore routes:check routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

@@ -41,10 +41,10 @@ describe('what people type first', () => {
     assert.deepEqual([twice.code, /^Code: USAGE$/m.test(twice.stderr)], [2, true]);
   });
 
-  it('names the order of the arguments of can where they are swapped', async () => {
-    const { stderr, code } = await testCli().run(['apikey', 'can', 'DOCKER:READ_ANY', 'CI deploy']);
+  it('names the order of the arguments of explain where they are swapped', async () => {
+    const { stderr, code } = await testCli().run(['explain', 'DOCKER:READ_ANY', 'CI deploy']);
     assert.equal(code, 2);
-    assert.match(stderr, /svc-api apikey can "CI deploy" DOCKER:READ_ANY\n/);
+    assert.match(stderr, /svc-api explain "CI deploy" DOCKER:READ_ANY\n/);
   });
 
   it('offers the scheme of an upstream that has none', async () => {

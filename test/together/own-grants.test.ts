@@ -45,7 +45,7 @@ describe('the resources and roles of svc-api.yaml', () => {
       editors.map(({ name }) => name),
       ['Made', 'Moved', 'Declared'],
     );
-    const can = async (name: string, permission: string) => (await run(['can', name, permission])).stdout;
+    const can = async (name: string, permission: string) => (await run(['explain', name, permission])).stdout;
     assert.equal(await can('Made', 'WIKI:UPDATE_ANY'), 'yes: role EDITOR\n');
     assert.match(await can('Viewer', 'WIKI:READ_ANY'), /^yes: role VIEWER/);
     assert.match(await can('Viewer', 'VAULT_ITEM:READ_ANY'), /^no/);
@@ -87,14 +87,14 @@ describe('the resources and roles of svc-api.yaml', () => {
     assert.deepEqual((await json('show', 'Old'))['unknownGrants'], ['EDITOR', 'WIKI:DELETE_OWN']);
     assert.match((await must(['show', 'Old'])).stdout, /^unknownGrants +EDITOR, WIKI:DELETE_OWN$/m);
     assert.equal((await must(['list', '--columns', 'unknown-grants'])).stdout, 'EDITOR, WIKI:DELETE_OWN\n');
-    assert.match((await run(['can', 'Old', 'DOCKER:READ_ANY'])).stdout, /^yes/);
+    assert.match((await run(['explain', 'Old', 'DOCKER:READ_ANY'])).stdout, /^yes/);
     const surroundings = { SVC_API_DATABASE: cli.database, XDG_CONFIG_HOME: folder };
     const terminal = cliOnTerminal(['apikey', 'list'], surroundings, undefined, { columns: 120 });
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /EDITOR \(unknown\), GUEST, WIKI:DELETE_OWN \(unknown\), DOCKER:READ_ANY/);
     const changed = await json('update', 'Old', '--description', 'kept');
     assert.deepEqual((changed['apiKey'] as { roles: string[] }).roles, ['EDITOR', 'GUEST']);
-    assert.match((await run(['can', 'Old', 'WIKI:DELETE_OWN'])).stderr, /"WIKI" is not a resource/);
+    assert.match((await run(['explain', 'Old', 'WIKI:DELETE_OWN'])).stderr, /"WIKI" is not a resource/);
     await must(['update', 'Old', '--roles', 'GUEST', '--permissions', 'DOCKER:READ_ANY']);
     assert.deepEqual((await json('show', 'Old'))['unknownGrants'], []);
   });

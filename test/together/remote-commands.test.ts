@@ -69,9 +69,9 @@ describe('commands by a server', () => {
       ['show', 'Child', '--json'],
       ['show', 'Nobody', '--json'],
       ['show', CALLER],
-      ['can', 'CI', 'docker:read_own', '--json'],
-      ['can', 'CI', 'DOCKER:FLY'],
-      ['can', 'CI', 'ME:READ_OWN'],
+      ['explain', 'CI', 'docker:read_own', '--json'],
+      ['explain', 'CI', 'DOCKER:FLY'],
+      ['explain', 'CI', 'ME:READ_OWN'],
       ['suggest', 'CI', '--json'],
       ['create', 'A b', '--roles', 'guest', '--permissions', 'vms:read_any', '--dry-run', '--json'],
       ['create', 'a-b', '--roles', 'GEST', '--rate', '5/x', '--expires-in', 'soon'],
@@ -184,7 +184,7 @@ describe('commands by a server', () => {
   for (const [verb, needed, ...args] of [
     ['list', 'API_KEY:READ_OWN'],
     ['show', 'API_KEY:READ_OWN', 'Limited'],
-    ['can', 'API_KEY:READ_OWN', 'Limited', 'ME:READ_OWN'],
+    ['explain', 'API_KEY:READ_OWN', 'Limited', 'ME:READ_OWN'],
     ['suggest', 'API_KEY:READ_OWN', 'Limited'],
     ['create', 'API_KEY:CREATE_OWN,PERMISSION:READ_ANY', 'New', '--permissions', 'PERMISSION:READ_OWN'],
     ['update', 'API_KEY:READ_OWN,API_KEY:UPDATE_OWN', 'Limited', '--description', 'x'],
@@ -203,7 +203,7 @@ describe('commands by a server', () => {
           await asKey({ permissions: held, overwrite: true }),
           'keys: []',
         );
-        return { ...result, code: verb === 'can' && result.code === 4 ? 0 : result.code };
+        return { ...result, code: verb === 'explain' && result.code === 4 ? 0 : result.code };
       };
       const { code, stderr } = await run(permissions);
       assert.equal(code, 0, stderr);

@@ -9,11 +9,11 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
 const ROOT_COMMANDS =
-  'The commands of "svc-api" are apikey, autocomplete, backup, compact, doctor, edge, edges, federation, guard, help, ' +
+  'The commands of "svc-api" are apikey, autocomplete, backup, compact, doctor, edge, edges, explain, guard, help, ' +
   'login, logout, notices, plugins, proxy, requests, restore, routes, serve and version.';
 const HELP_SUBJECTS =
   'Help is available for apikey, autocomplete, backup, compact, doctor, edge, edges, environment, exit-codes, ' +
-  'federation, guard, help, login, logout, notices, plugins, proxy, requests, restore, routes, serve and version.';
+  'explain, guard, help, login, logout, notices, plugins, proxy, requests, restore, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
 const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;
@@ -49,6 +49,7 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
     [
       ['approve', 'requests approve'],
       ['deny', 'requests deny'],
+      ['can', 'explain'],
     ] as const
   ).flatMap(([old, existing]) => [
     [
@@ -77,8 +78,19 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   [
     'routes chek',
     'Unknown command: "routes chek". Did you mean "svc-api routes check"? ' +
-      'The commands of "svc-api routes" are check, explain and template.',
+      'The commands of "svc-api routes" are check and template.',
     ['svc-api routes COMMAND', 'svc-api routes --help'],
+  ],
+  [
+    'routes explain GET https://a.example',
+    'Unknown command: "routes explain". Did you mean "svc-api explain"? ' +
+      'The commands of "svc-api routes" are check and template.',
+    ['svc-api routes COMMAND', 'svc-api routes --help'],
+  ],
+  [
+    'federation explain ./token',
+    `Unknown command: "federation". Did you mean "svc-api explain"? ${ROOT_COMMANDS}`,
+    AT_ROOT,
   ],
   ['verison', `Unknown command: "verison". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
   ['help lst', `Unknown command: "lst". Did you mean "svc-api help apikey list"? ${HELP_SUBJECTS}`, AT_ROOT],

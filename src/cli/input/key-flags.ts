@@ -153,9 +153,12 @@ export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flag
 
 /** The flags of features for a command. */
 export function addedFlags(additions: readonly CommandAddition[]): Interfaces.FlagInput {
-  const flagOf = ({ description, value, group }: AddedFlag) => {
+  const flagOf = ({ description, value, group, isList }: AddedFlag) => {
     const shown = { description, ...(group !== undefined && { helpGroup: group }) };
-    return value === undefined ? Flags.boolean(shown) : Flags.string({ ...shown, helpValue: value });
+    if (value === undefined) return Flags.boolean(shown);
+    return isList
+      ? Flags.string({ ...list, ...shown, helpValue: value })
+      : Flags.string({ ...shown, helpValue: value });
   };
   const all = additions.flatMap(({ flags }) => Object.entries(flags));
   return Object.fromEntries(all.map(([name, flag]) => [name, flagOf(flag)]));

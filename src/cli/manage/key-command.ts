@@ -24,7 +24,7 @@ import {
 import type { KeyFilters } from '../../keys/lists/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type { Client } from '../../keys/operations/index.ts';
-import type { CommandAddition } from '../../feature.ts';
+import type { CommandAddition, RunningCommand } from '../../feature.ts';
 import type { Created, Deleted, KeyName, KeyState, NamedIssue, Preview } from '../../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
@@ -154,15 +154,31 @@ export abstract class KeyCommand extends BaseCommand {
   ): Promise<object | undefined> {
     const isGiven = (name: string) => flags[name] !== undefined;
     const addition = additions.find((each) => each.run && Object.keys(each.flags).some(isGiven));
+    return addition?.run?.(this.running(flags));
+  }
+
+  /** This command, for a feature. */
+  protected running(
+    flags: PlaceFlags & Readonly<Record<string, unknown>>,
+    args: readonly string[] = [],
+  ): RunningCommand {
     const isOwn = (name: string) => name !== 'json' && !Object.hasOwn(this.ctor.baseFlags, name);
-    return addition?.run?.({
+    return {
+      args,
       flags: Object.fromEntries(Object.entries(flags).filter(([name]) => isOwn(name))),
       isJson: this.jsonEnabled(),
+      loadConfig: (onUnmet) => this.loadConfig(onUnmet),
       terminal: this.terminal,
       withKeys: (work) => this.withKeys(flags, work),
+      withStored: (name, additions, work) => {
+        this.requireStore(flags);
+        const options = { database: flags.database, ...additions, ifMissing: 'fail' } as const;
+        return withKeys(options, async (keys) => work(keys, await this.findStored(keys, name)));
+      },
       write: (text) => this.write(text),
       print: (json, text) => this.print(json, text),
-    });
+      printLines: (json, text) => this.printLines(json, text),
+    };
   }
 
   /**

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { OwnFeature } from '../../feature.ts';
 import type { FederationRule } from './federation-rule.ts';
 
@@ -12,6 +13,27 @@ declare module '../../config/config.ts' {
 export const federation: OwnFeature = {
   name: 'federation',
   needs: ['consent', 'people', 'unused-keys'],
+  commands: {
+    'apikey:explain': {
+      form: {
+        syntax: 'FILE',
+        args: ['file with a token (- for stdin)'],
+        description:
+          "Shows which federation rule the token meets, or why it meets none. Verifies the token with its issuer's " +
+          'keys, which it downloads. The token itself is never sent or printed. Does not check whether it was used ' +
+          'before. Exits with 0 if a rule is met, otherwise with 1.',
+        examples: [
+          ['Explain why the token of a pipeline is refused', './token'],
+          ['Pipe it', '- --json < ./token'],
+        ],
+        // The name of a key without a permission is no file.
+        takes: ([file, ...others]) =>
+          others.length === 0 && file !== undefined && (file === '-' || /[./\\]/.test(file) || existsSync(file)),
+      },
+      flags: {},
+      run: async (command) => (await import('./cli/explain.ts')).runExplain(command),
+    },
+  },
   routes: async (_, context) => (await import('./routes.ts')).addExchange(context),
   checks: [{ name: 'FEDERATION', run: async (context) => (await import('./checks.ts')).checkFederation(context) }],
   config: {

@@ -50,8 +50,6 @@ const ROWS: readonly Row[] = [
   ['apikey list', ['--hepl'], 'Unknown flag: --hepl. Did you mean --help?'],
   ['apikey show', ['--name'], 'Flag --name expects a value. Pass --name <name>.'],
   ['apikey list', ['--limit=1', '--limit=2'], 'Flag --limit can only be specified once. Leave the others out.'],
-  ['apikey can', [], 'Missing 2 required args: name and permission. Run: svc-api apikey can NAME PERMISSION'],
-  ['apikey can', ['CI'], 'Missing 1 required arg: permission. Run: svc-api apikey can NAME PERMISSION'],
   [
     'apikey rotate',
     ['A', 'B', 'C'],

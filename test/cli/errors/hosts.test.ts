@@ -21,15 +21,20 @@ async function shownByHost(id: string, argv: readonly string[], error: Partial<E
 
 describe('in a host with colons between topics, an error', () => {
   it('has the name and the separator of the host', async () => {
-    const text = await shownByHost('apikey:can', ['CI'], { args: [{ name: 'permission' }] } as Partial<Error>);
+    const text = await shownByHost('apikey:plugins:install', [], { args: [{ name: 'plugin' }] } as Partial<Error>);
     assert.equal(
       text,
-      `Error: Missing 1 required arg: permission. Run: acme apikey:can NAME PERMISSION
+      `Error: Missing 1 required arg: plugin. Run: acme apikey:plugins:install PLUGIN
 Code: USAGE
-Usage: acme apikey:can NAME PERMISSION [--json] [--database <path>] [--config <path>] [--no-color]
-       [--server <url>] [--insecure]
-See acme apikey:can --help`,
+Usage: acme apikey:plugins:install PLUGIN [--no-color]
+See acme apikey:plugins:install --help`,
     );
+  });
+
+  it('names all arguments that are missing', async () => {
+    const error = { args: [{ name: 'one' }, { name: 'other' }] } as Partial<Error>;
+    const [first] = (await shownByHost('apikey:plugins:install', [], error)).split('\n');
+    assert.equal(first, 'Error: Missing 2 required args: one and other. Run: acme apikey:plugins:install PLUGIN');
   });
 
   it('takes a word after a topic for the command that was meant', async () => {

@@ -31,7 +31,7 @@ describeOnEachAndRemotely('the name of a key that nearly exists', () => {
     };
     const others = { 'Backup of Zurich': 'Backup of Zürich', 'Backup off Zürich': 'Backup of Zürich' };
     for (const [name, meant] of Object.entries({ ...typed, ...others }))
-      for (const [verb, ...flags] of [...VERBS, ['can', 'DOCKER:READ_ANY']]) {
+      for (const [verb, ...flags] of [...VERBS, ['explain', 'DOCKER:READ_ANY']]) {
         const { stdout, code } = await cli.run(['apikey', verb!, name, ...flags, '--json']);
         const { error } = JSON.parse(stdout) as { error: string };
         assert.ok(error.endsWith(`"${name}". Did you mean "${meant}"?`), `${verb} ${name}: ${error}`);

@@ -20,14 +20,14 @@ describe('an error', () => {
   afterEach(() => session?.close());
 
   it('of a wrong use shows the usage of the command', async () => {
-    const { stderr } = await testCli().run(['apikey', 'can', 'CI']);
+    const { stderr } = await testCli().run(['apikey', 'show', 'CI', 'deploy']);
     assert.equal(
       stderr,
-      `Error: Missing 1 required arg: permission. Run: svc-api apikey can NAME PERMISSION
+      `Error: Unexpected argument: deploy. Leave it out, or put a value that has spaces in quotes.
 Code: USAGE
-Usage: svc-api apikey can NAME PERMISSION [--json] [--database <path>] [--config <path>]
-       [--no-color] [--server <url>] [--insecure]
-See svc-api apikey can --help
+Usage: svc-api apikey show [NAME] [--json] [--database <path>] [--config <path>] [--no-color]
+       [--server <url>] [--insecure] [--name <name>]
+See svc-api apikey show --help
 `,
     );
   });

@@ -45,12 +45,12 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
 
   it('can says no, and which parent key forbids it', async () => {
     await apikey('update', 'Parent', '--roles', 'GUEST');
-    const denied = await apikey('can', 'Child', 'DOCKER:UPDATE_ANY');
+    const denied = await apikey('explain', 'Child', 'DOCKER:UPDATE_ANY');
     assert.deepEqual(
       [denied.stdout, denied.code],
       ['no: granted by role ADMIN, but its parent key "Parent" lacks it\n', 4],
     );
-    const { deniedBy, allowed } = await json('can', 'Child', 'DOCKER:UPDATE_ANY');
+    const { deniedBy, allowed } = await json('explain', 'Child', 'DOCKER:UPDATE_ANY');
     assert.deepEqual([deniedBy, allowed], [{ id: parent.id, name: 'Parent' }, false]);
   });
 

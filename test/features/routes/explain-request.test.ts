@@ -116,7 +116,7 @@ describe('an explanation of a request, over GraphQL,', () => {
       ['POST', 'https://g.example/api/x', '--preflight'],
     ];
     for (const [method, url, flag, keyName] of asked) {
-      const args = ['routes', 'explain', method!, url!, ...(flag ? [flag] : []), ...(keyName ? [keyName] : [])];
+      const args = ['explain', method!, url!, ...(flag ? [flag] : []), ...(keyName ? [keyName] : [])];
       const explained = await explain(url!, { method, keyName, preflight: flag === '--preflight' });
       const [line] = (await cli.run(args, { env })).stdout.split('\n');
       const json = JSON.parse((await cli.run([...args, '--json'], { env })).stdout) as Record<string, never[]>;

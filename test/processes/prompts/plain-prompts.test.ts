@@ -185,7 +185,7 @@ describe('a terminal of 60 columns', () => {
     for (const [args, code] of [
       [['apikey', 'show', 'CI'], 0],
       [['apikey', 'update', 'CI', '--description', description], 0],
-      [['routes', 'explain', 'GET', 'http://a.example/containers', '--config', config], 0],
+      [['explain', 'GET', 'http://a.example/containers', '--config', config], 0],
       [['doctor'], 0],
       [['apikey', 'create', 'CI', '--roles', 'VIEWER', '--no-input'], 1],
       [['apikey', 'creat'], 2],

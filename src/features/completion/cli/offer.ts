@@ -57,8 +57,10 @@ function shortened(description: string): string {
   return shown.length > MAX_DESCRIPTION ? `${shown.slice(0, MAX_DESCRIPTION - 1).join('')}…` : shown.join('');
 }
 
-/** Kinds of values: files, folders, names of keys, roles, permissions, or a few fixed texts. */
-type ValueKind = 'files' | 'folders' | 'names' | 'roles' | 'permissions' | readonly string[];
+/** Kinds of values: files, folders, names of keys, roles, permissions, a few fixed texts, or what can be explained. */
+type ValueKind = 'files' | 'folders' | 'names' | 'roles' | 'permissions' | 'explained' | readonly string[];
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   database: 'files',
@@ -86,10 +88,10 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
 
 const KINDS_OF_ARGUMENTS: Readonly<Record<string, ValueKind>> = {
   name: 'names',
-  permission: 'permissions',
   file: 'files',
   path: 'files',
-  method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+  target: 'explained',
+  detail: 'permissions',
 };
 
 /** The kind of a flag's value; undefined for any text. */
@@ -185,6 +187,8 @@ function argumentOffer(typed: string, { id, flags, args }: TypedCommand, command
   if (name === undefined) return undefined;
   const kind = definition?.options ?? kindOfArgument(name);
   if (kind === undefined || (name === 'name' && namesNewKey(id, flags))) return undefined;
+  // The detail of a request is its URL.
+  if (name === 'detail' && METHODS.includes(args[0]!)) return undefined;
   return { head: '', typed, kind };
 }
 
@@ -231,6 +235,10 @@ export async function resolveOffer(offer: Offer, sources: Sources): Promise<'fil
   const { head, typed, kind } = offer;
   if (kind === 'files' || kind === 'folders') return kind;
   if (kind === 'names') return { head, choices: textChoices(await sources.names(typed)) };
+  if (kind === 'explained') {
+    const words = [...(await sources.names(typed).catch(() => [])), ...startingWith(typed, METHODS)];
+    return words.length === 0 ? 'files' : { head, choices: textChoices(words) };
+  }
   if (kind === 'roles') return { head, choices: textChoices(startingWith(typed, (await sources.catalog()).roles)) };
   if (kind === 'permissions') return permissionChoices(offer, await sources.catalog());
   if ('choices' in kind) return { head, choices: kind.choices.filter(({ text }) => text.startsWith(typed)) };

@@ -1,7 +1,6 @@
-import type { Config as OclifConfig } from '@oclif/core/interfaces';
-import { formatTime, KeysError, printable, withoutUndefined } from '../../../keys/basics/index.ts';
+import { formatTime, KeysError, printable } from '../../../keys/basics/index.ts';
 import { TokenRefused } from '../identified-token.ts';
-import { hostVocabulary } from '../../../cli/host.ts';
+import type { CommandConfig } from '../../../feature.ts';
 import { readText } from '../../../cli/input/input.ts';
 
 /** The reason a token is refused, with details for the operator only. */
@@ -15,14 +14,9 @@ function refusalText({ message, cause }: TokenRefused): string {
  * @param file its path, or `-` for stdin
  * @throws KeysError INPUT_INVALID if it is not a token; CONFIG_…
  */
-export async function explainToken(oclif: OclifConfig, named: string | undefined, file: string) {
-  const [{ loadConfig }, ofHost, { Federation }, { IssuerKeys }] = await Promise.all([
-    import('../../../config/load-config.ts'),
-    hostVocabulary(oclif),
-    import('../federation.ts'),
-    import('../issuer-keys.ts'),
-  ]);
-  const { federation: rules } = await loadConfig(withoutUndefined({ file: named, ...ofHost }));
+export async function explainToken({ config }: CommandConfig, file: string) {
+  const [{ Federation }, { IssuerKeys }] = await Promise.all([import('../federation.ts'), import('../issuer-keys.ts')]);
+  const { federation: rules } = config;
   if (rules.length === 0)
     throw new KeysError('CONFIG_UNAVAILABLE', 'The configuration has no "federation". Pass --config <path>.');
   const token = (await readText(file, file)).trim();

@@ -1,7 +1,6 @@
-import type { Config as OclifConfig } from '@oclif/core/interfaces';
-import { hostVocabulary } from '../../../cli/host.ts';
 import { firstOf, formatCount } from '../../../cli/output.ts';
 import type { Config } from '../../../config/config.ts';
+import type { CommandConfig } from '../../../feature.ts';
 import type { AuditEntry, AuditRequest } from '../../../keys/audit/index.ts';
 import {
   formatList,
@@ -10,7 +9,6 @@ import {
   printable,
   relativeTime,
   timeAndDistance,
-  withoutUndefined,
 } from '../../../keys/basics/index.ts';
 import type { ApiKey, Status } from '../../../keys/key/index.ts';
 import { type CatalogAdditions, vocabularyOf } from '../../../keys/permissions/index.ts';
@@ -24,18 +22,10 @@ export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect' | 'upst
 }
 
 /**
- * Reads the routes of the configuration, and checks their expectations.
- * @param named path given by the user
- * @param onUnmet called with failed expectations, which are then no error
- * @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also if no file is named and none exists; SCHEMA_INVALID, USAGE
+ * The routes of the configuration.
+ * @throws KeysError CONFIG_UNAVAILABLE if no file is named and none exists
  */
-export async function readDeclaredRoutes(
-  oclif: OclifConfig,
-  named: string | undefined,
-  onUnmet?: (text: string) => void,
-): Promise<DeclaredRoutes> {
-  const [{ loadConfig }, ofHost] = await Promise.all([import('../../../config/load-config.ts'), hostVocabulary(oclif)]);
-  const config = await loadConfig(withoutUndefined({ file: named, ...ofHost, onUnmet }));
+export function declaredRoutes({ config, ofHost }: CommandConfig): DeclaredRoutes {
   const { file, routes, expect, upstreams, builtinResources, roles } = config;
   if (file === undefined) {
     const remedy = 'Pass --config <path>, or set SVC_API_CONFIG.';

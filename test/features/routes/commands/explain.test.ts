@@ -14,7 +14,7 @@ routes:
   - { host: "*", path: /, allow: key }
 `;
 
-/** Runs `routes explain` with the routes above, and returns its lines, in which FILE is their file. */
+/** Runs `explain` with the routes above, and returns its lines, in which FILE is their file. */
 async function explain(line: string, cli: TestCli = testCli()): Promise<string[]> {
   const file = configFile(ROUTES);
   const { stdout, stderr, code } = await cli.run(argsOf(line), { env: { SVC_API_CONFIG: file } });
@@ -30,10 +30,10 @@ async function explainJson(line: string, cli: TestCli = testCli()): Promise<Reco
 }
 
 function argsOf(line: string): string[] {
-  return ['routes', 'explain', ...Array.from(line.matchAll(/"([^"]*)"|\S+/g), ([word, quoted]) => quoted ?? word)];
+  return ['explain', ...Array.from(line.matchAll(/"([^"]*)"|\S+/g), ([word, quoted]) => quoted ?? word)];
 }
 
-describe('routes explain', () => {
+describe('explain METHOD URL', () => {
   it('explains by a file whose expectations do not hold, and warns of that', async () => {
     const cli = testCli();
     await cli.run(['apikey', 'create', '--name', 'CI', '--permissions', 'DOCKER:READ_ANY']);
@@ -116,7 +116,7 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
       'routes:\n  - { host: w, path: /**, allow: open }\n  - { host: w, path: "/caf\\u00e9/**", allow: key }\n',
     );
     for (const url of ['http://w/cafe\u0301/x', 'http://w/cafe%CC%81/x']) {
-      const { stdout } = await testCli().run(['routes', 'explain', 'GET', url, '--config', path]);
+      const { stdout } = await testCli().run(['explain', 'GET', url, '--config', path]);
       assert.match(stdout, /^GET w\/cafe%CC%81\/x is forbidden: the path differs from a route only .*Unicode/);
       assert.match(stdout, /:3: route 2 \(w\/caf.*\) differs from it/);
     }
@@ -127,11 +127,11 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
       'resources: [WIKI]\nroutes:\n  - { host: w.example, path: /**, resource: wiki, cross-site: allowed }\n',
     );
     const cli = testCli();
-    const { stdout } = await cli.run(['routes', 'explain', 'PATCH', 'https://w.example/x', '--config', path]);
+    const { stdout } = await cli.run(['explain', 'PATCH', 'https://w.example/x', '--config', path]);
     assert.match(stdout, /^PATCH w\.example\/x is refused: it has no valid key\n/);
     assert.match(stdout, /decides, and requires READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on WIKI, by the method/);
     const json = async (method: string, permissions: string) => {
-      const args = ['routes', 'explain', method, 'https://w.example/x', '--config', path, '--permissions', permissions];
+      const args = ['explain', method, 'https://w.example/x', '--config', path, '--permissions', permissions];
       return JSON.parse((await cli.run([...args, '--json'])).stdout) as Record<string, unknown>;
     };
     const { outcome, used, route } = await json('PATCH', 'WIKI:UPDATE_ANY');
@@ -242,7 +242,7 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
       const cli = testCli();
       const env = { SVC_API_CONFIG: configFile(ROUTES) };
       const result = await cli.run(argsOf(line), { env });
-      assert.deepEqual([result.stdout, result.stderr, result.code], ['', errorText(code, error, 'routes explain'), 2]);
+      assert.deepEqual([result.stdout, result.stderr, result.code], ['', errorText(code, error, 'explain'), 2]);
       assert.ok(!existsSync(cli.database));
     });
   }
@@ -259,7 +259,7 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
   });
 });
 
-describeOnEach('routes explain with a key', () => {
+describeOnEach('explain METHOD URL with a key', () => {
   it('goes by what the key may do', async () => {
     const cli = testCli();
     const { id } = await cli.given('CI deploy', { roles: ['VIEWER'] });

@@ -7,7 +7,7 @@ import { hasFlag } from '../../../../../cli/output.ts';
 export default class Check extends KeyCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override topic = 'Check routes, and explain what requests require.';
+  static override topic = 'Check routes, and print routes for known services.';
   static override summary = 'Check the routes of svc-api.yaml and their expectations.';
   static override description =
     'Exits with 0 if a server would accept the file, otherwise with 1. Lists routes that can never match.\n\n' +
@@ -29,8 +29,8 @@ export default class Check extends KeyCommand {
     const { flags } = await this.parse(Check);
     if (flags.server !== undefined && !flags.observed)
       throw new CliError('USAGE', '--server is only used with --observed. Leave it out, or pass both.');
-    const { checkRoutes, findObserved, observedView, readDeclaredRoutes } = await import('../../../cli/routes.ts');
-    const declared = await readDeclaredRoutes(this.config, this.configFile);
+    const { checkRoutes, declaredRoutes, findObserved, observedView } = await import('../../../cli/routes.ts');
+    const declared = declaredRoutes(await this.loadConfig());
     if (!flags.observed) {
       const { json, text } = await checkRoutes(declared);
       return this.printLines(json, text);
