@@ -1233,7 +1233,7 @@ export interface CommandAddition {
 
 export interface CommandConfig {
     readonly config: Config;
-    readonly ofHost: readonly HostResource[];
+    readonly ofHost: Vocabulary;
 }
 
 export interface CommandForm {
