@@ -73,7 +73,7 @@ function invalid(message: string): KeysError {
  * environment.
  * @throws KeysError USAGE
  */
-function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): string | undefined {
+export function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): string | undefined {
   if (server !== undefined && database !== undefined) throw twoPlaces('--server and --database are both given');
   if (server !== undefined) return readServerUrl(server);
   if (database !== undefined || !env['SVC_API_SERVER']) return undefined;

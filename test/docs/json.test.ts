@@ -166,8 +166,9 @@ async function printAll(): Promise<Printed[]> {
   await apikey('show', 'Ops');
   await apikey('disable', 'Ops');
   await apikey('rotate', 'Ops', '--disable-created');
-  await apikey('contain', 'Ops', '--dry-run');
-  await apikey('contain', 'Ops', '--yes');
+  await apikey('revoke', 'Ops', '--undo-changes', '--dry-run');
+  await apikey('revoke', 'Ops', '--undo-changes', '--yes');
+  await apikey('revoke', 'Ops');
   await apikey('update', 'Parent', '--roles', 'GUEST');
   await apikey('show', 'Child');
   await run(['explain', 'Child', 'DOCKER:READ_ANY']);

@@ -54,7 +54,7 @@ const COMMANDS: Record<string, number> = {
   'apikey exec --roles GUEST -- /bin/node -e 0': 0,
   [`apikey scan ${VOLUME}/keys.yaml`]: 0,
   'apikey verify -': 2,
-  'apikey contain Two --dry-run': 0,
+  'apikey revoke Two --undo-changes --dry-run': 0,
   'apikey log --verify': 0,
   [`apikey export --to ${VOLUME}/other.sqlite`]: 0,
   'autocomplete bash': 0,

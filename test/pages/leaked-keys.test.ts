@@ -11,10 +11,10 @@ import { isAccepted } from '../support/stored.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const text = readFileSync(join(ROOT, 'docs/leaked-keys.md'), 'utf8');
-const [contain, hook, inCi, inGit, revoke, verify] = Array.from(
+const [revokeOps, undo, hook, inCi, inGit, revoke, verify] = Array.from(
   text.matchAll(/^```sh\n(.*?)^```$/gms),
   (match) => match[1]!,
-) as [string, string, string, string, string, string];
+) as [string, string, string, string, string, string, string];
 
 describe('docs/leaked-keys.md', () => {
   let cli: TestCli;
@@ -43,13 +43,20 @@ describe('docs/leaked-keys.md', () => {
     await run('git init --quiet && git commit --quiet --allow-empty --message first');
   });
 
+  it('has commands that revoke a key by its name, and by its secret', async () => {
+    const { key } = await cli.given('Ops');
+    const { code, stdout } = await run(revokeOps, { API_KEY: key });
+    assert.equal(code, 0);
+    assert.equal(stdout, 'API key "Ops" is disabled\nAPI key "Ops" was disabled already\n');
+  });
+
   it('has commands that show what a key did, and undo it', async () => {
     await cli.given('Ops');
-    const unattended = contain.replace(/contain Ops$/m, 'contain Ops --yes');
+    const unattended = undo.replace(/--undo-changes$/m, '--undo-changes --yes');
     const { code, stdout } = await run(unattended);
     assert.equal(code, 0);
-    assert.match(stdout, /^~ update "Ops"\n.*\nPlan: 1 key to change.*\n~ update "Ops"\n.*\nContained: 1 key changed/);
-    assert.equal((await run(contain)).code, 2);
+    assert.match(stdout, /^~ update "Ops"\n.*\nPlan: 1 key to change.*\n~ update "Ops"\n.*\nUndone: 1 key changed/);
+    assert.equal((await run(undo)).code, 2);
   });
 
   it('has a hook that lets no live key be committed', async () => {

@@ -73,7 +73,7 @@ describe('docs/tour.md, on which command does what', () => {
       const typed = command
         .replace(/postgres:\/\/\S+/, tempStore())
         .replace(/--prune\b.*/, '$& --yes')
-        .replace(/contain "CI deploy"$/, '$& --yes')
+        .replace(/--undo-changes$/, '$& --yes')
         .replace(/apply .*/, '$& --secrets-dir secrets');
       const { code, stdout, stderr } = await run(typed, `${key}\n`);
       const verb = command.replace(/^svc-api (apikey )?/, '').split(' ', 1)[0]!;

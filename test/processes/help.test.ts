@@ -192,7 +192,7 @@ describe('the help', () => {
     assert.deepEqual(headers.slice(headers.indexOf('EXAMPLES') + 1), groups);
     assert.match(
       sections['LEAKS']!,
-      /^LEAKS\n {2}apikey contain +[A-Z].*\n {2}apikey scan +[A-Z].*\n {2}apikey verify +[A-Z]/s,
+      /^LEAKS\n {2}apikey revoke +[A-Z].*\n {2}apikey scan +[A-Z].*\n {2}apikey verify +[A-Z]/s,
     );
   });
 

@@ -205,7 +205,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'apikey:copy': { args: ['--to', join(folder, 'copy.sqlite')], says: changes },
     'apikey:delete': { args: ['Gone', '--yes'], says: changes },
     'apikey:disable': { args: ['Off'], says: changes },
-    'apikey:contain': { args: ['Leaked', '--yes'], says: changes },
+    'apikey:revoke': { args: ['Leaked', '--undo-changes', '--yes'], says: changes },
     'apikey:enable': { args: ['Off'], says: changes },
     'apikey:exec': { args: ['--roles', 'GUEST', '--', 'true'], says: [...changes, 'another command was run'] },
     'apikey:export': { args: ['--with-digests'], says: reads },

@@ -468,7 +468,7 @@ describe('fields that are added to the tables', () => {
           await serve.stop();
         }
         assert.equal(bodyOf('CI'), 100);
-        run(['apikey', 'contain', 'Caller', '--yes']);
+        run(['apikey', 'revoke', 'Caller', '--undo-changes', '--yes']);
         assert.equal(bodyOf('CI'), 50);
       });
     });

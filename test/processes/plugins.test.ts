@@ -677,7 +677,7 @@ describe('a program that chooses features', () => {
       console.log('{}');
       await keys.close();`,
     );
-    const args = ['apikey', 'contain', 'Admin', '--dry-run', '--json'];
+    const args = ['apikey', 'revoke', 'Admin', '--undo-changes', '--dry-run', '--json'];
     const { stdout } = await runCliWithInput('', args, { env: { SVC_API_DATABASE: database } });
     assert.match(stdout, /"name": "Other"/);
   });

@@ -34,7 +34,10 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
       ['rm', 'delete'],
       ['add', 'create'],
       ['get', 'show'],
-      ['revoke', 'disable'],
+      ['contain', 'revoke --undo-changes'],
+      ['review', 'list --review'],
+      ['copy', 'export --to'],
+      ['adopt', 'update --detach'],
       ['rename', 'update'],
     ] as const
   ).map(

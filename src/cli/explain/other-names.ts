@@ -22,7 +22,10 @@ const COMMANDS: readonly OtherName[] = [
   ['set', 'apikey:update'],
   ['rm', 'apikey:delete'],
   ['remove', 'apikey:delete'],
-  ['revoke', 'apikey:disable'],
+  ['contain', 'apikey:revoke', '--undo-changes'],
+  ['review', 'apikey:list', '--review'],
+  ['copy', 'apikey:export', '--to'],
+  ['adopt', 'apikey:update', '--detach'],
 ];
 
 /** The same of flags, without `--`. Only commands that have the existing flag suggest it. */

@@ -320,7 +320,7 @@ export abstract class KeyCommand extends BaseCommand {
    */
   protected async warnOfIssued(issued: readonly NamedIssue[], { id }: KeyName): Promise<void> {
     if (issued.length === 0) return;
-    const remedy = `After a leak, undo them: ${commandText(this.config, 'apikey:contain')} ${id}`;
+    const remedy = `After a leak, undo them: ${commandText(this.config, 'apikey:revoke')} ${id} --undo-changes`;
     await warn(this.terminal, [
       [`Its effects on other keys are still in force:`, ...issuedLines(issued).map((line) => `  ${line}`), remedy].join(
         '\n',

@@ -188,7 +188,7 @@ describeOnEach('restore', () => {
     ])
       await changeDirectly(backup, `insert into key_effect_actors values ('e', '${actor}', '${name}')`);
     await restore('--restore-revoked', 'Deleted');
-    const { stdout } = await cli.run(['apikey', 'contain', 'Root', '--dry-run', '--json']);
+    const { stdout } = await cli.run(['apikey', 'revoke', 'Root', '--undo-changes', '--dry-run', '--json']);
     const { issued } = JSON.parse(stdout) as { issued: object[] };
     assert.deepEqual(issued, [{ key: 'Deleted', what: 'ENABLING', at: '1970-01-01T00:00:00.005Z' }]);
   });

@@ -59,12 +59,12 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       stderr,
       /^Warning: Its effects on other keys are still in force:\n {2}\S+Z issued a secret for "CI"\n {2}\S+Z gave more access to "Web"\n/m,
     );
-    assert.match(stderr, new RegExp(`After a leak, undo them: svc-api apikey contain ${ops.id}`));
+    assert.match(stderr, new RegExp(`After a leak, undo them: svc-api apikey revoke ${ops.id} --undo-changes`));
     assert.match((await apikey('rotate', 'Web', '--disable-created')).stderr, /^Rotated.*\n$/);
   });
 
-  it('contain --dry-run shows what would be undone, and changes nothing', async () => {
-    const { stdout, code, stderr } = await apikey('contain', 'Ops', '--dry-run');
+  it('revoke --undo-changes --dry-run shows what would be undone, and changes nothing', async () => {
+    const { stdout, code, stderr } = await apikey('revoke', 'Ops', '--undo-changes', '--dry-run');
     assert.match(stdout, /^Changes by "Ops" to other keys, still in effect:\n {2}\S+ issued a secret for "CI"\n/);
     assert.match(
       stdout,
@@ -78,9 +78,9 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.deepEqual([code, stderr, await accepts(ops.key)], [0, '', true]);
   });
 
-  it('contain undoes it, also after the key was deleted, and says what was done', async () => {
+  it('revoke --undo-changes undoes it, also after the key was deleted, and says what was done', async () => {
     await apikey('delete', 'Ops');
-    const { exit, ...done } = await json('contain', 'Ops', '--yes');
+    const { exit, ...done } = await json('revoke', 'Ops', '--undo-changes', '--yes');
     assert.deepEqual([exit, issuedIn(done)], [0, ALL.slice(0, 2)]);
     assert.deepEqual(Object.keys(done), ['dryRun', 'apiKey', 'exists', 'issued', 'changes', 'requests']);
     assert.deepEqual([done['dryRun'], done['apiKey'], done['exists']], [false, { id: ops.id, name: 'Ops' }, false]);
@@ -93,7 +93,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       ],
     );
     assert.equal(await accepts(asleep), false);
-    const again = await apikey('contain', ops.id, '--yes');
+    const again = await apikey('revoke', ops.id, '--undo-changes', '--yes');
     assert.match(again.stderr + again.stdout, /no changes of a deleted one are in effect/);
   });
 
@@ -104,18 +104,26 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       assert.ok('principal' in result);
       await keys.create({ name: 'Planted', roles: ['GUEST'] }, result.principal);
     });
-    await apikey('contain', 'Ops', '--yes');
+    await apikey('revoke', 'Ops', '--undo-changes', '--yes');
     const line = / {2}\S+ created "Planted", using a secret that it issued for another key \(disabled\)\n/;
-    const { stdout } = await apikey('contain', 'Ops', '--dry-run');
+    const { stdout } = await apikey('revoke', 'Ops', '--undo-changes', '--dry-run');
     assert.match(stdout, line);
     assert.match(stdout, /\nThere is nothing to undo\. "Ops" is disabled, and so are its parent keys\.\n$/);
-    assert.deepEqual(issuedIn(await json('contain', 'Ops', '--yes')), ['CREATION Planted']);
+    assert.deepEqual(issuedIn(await json('revoke', 'Ops', '--undo-changes', '--yes')), ['CREATION Planted']);
     assert.match((await apikey('show', 'Ops')).stdout, /created "Planted", .* \(disabled\)\n/);
     assert.match((await apikey('delete', 'Ops')).stderr, line);
   });
 
-  it('contain --since leaves what was done to others before', async () => {
-    const { changes } = await json('contain', '--name', 'Ops', '--since', new Date().toISOString(), '--yes');
+  it('revoke --undo-changes --since leaves what was done to others before', async () => {
+    const { changes } = await json(
+      'revoke',
+      '--undo-changes',
+      '--name',
+      'Ops',
+      '--since',
+      new Date().toISOString(),
+      '--yes',
+    );
     assert.deepEqual(
       (changes as { name: string }[]).map(({ name }) => name),
       ['Ops'],
@@ -123,7 +131,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.equal(await accepts(asleep), true);
   });
 
-  it('contain asks for --yes where nobody can be asked, and refuses what it does not know', async () => {
+  it('revoke --undo-changes asks for --yes where nobody can be asked, and refuses what it does not know', async () => {
     for (const [args, exit, error] of [
       [['Ops'], 2, 'USAGE'],
       [[], 2, 'USAGE'],
@@ -132,7 +140,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       // A mistyped year would undo nothing.
       [['Ops', '--yes', '--since', '2999-01-01'], 2, 'INPUT_INVALID'],
     ] as const) {
-      const failed = await json('contain', ...args);
+      const failed = await json('revoke', '--undo-changes', ...args);
       assert.deepEqual([failed['code'], failed['exit']], [error, exit], args.join(' '));
     }
     assert.equal(await accepts(ops.key), true);

@@ -96,7 +96,7 @@ describeOnEach('an edge', (dialect) => {
     const changes = [
       ['apikey', 'apply', '-f', declared, '--json'],
       ['apikey', 'import', lines],
-      ['apikey', 'contain', 'Admin', '--yes'],
+      ['apikey', 'revoke', 'Admin', '--undo-changes', '--yes'],
       ['restore', backup, '--yes'],
       ...(dialect === 'sqlite' ? [['restore', backup, '--force', '--yes']] : []),
     ];
