@@ -201,7 +201,7 @@ function overLimit(standings: readonly Standing[]): Reply {
   const costs =
     weight > 1 ? ` The request counts as ${weight}, and ${remaining} ${remaining === 1 ? 'is' : 'are'} left.` : '';
   if (waitUs === Infinity)
-    return errorReply('BUDGET_SPENT', `${spentText(unit, count)}${costs} Waiting does not help.`, fields);
+    return errorReply('BUDGET_SPENT', `${usedUpText(unit, count)}${costs} Waiting does not help.`, fields);
   if (weight > count)
     return errorReply('RATE_LIMITED', `The request counts as ${weight}, more than the limit of ${limit}.`, fields);
   const seconds = secondsUntil(waitUs);
@@ -209,7 +209,7 @@ function overLimit(standings: readonly Standing[]): Reply {
   return errorReply('RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...fields });
 }
 
-function spentText(unit: Standing['unit'], count: number): string {
+function usedUpText(unit: Standing['unit'], count: number): string {
   if (unit === 'budget') return `The budget of ${count} is spent.`;
   return count === 1 ? 'The only use of the key is spent.' : `All ${count} uses of the key are spent.`;
 }
@@ -484,7 +484,7 @@ export class BearerCheck {
   }
 
   /** The challenge header with a page for people, about how programs send a key. */
-  get challengeToPeople(): Readonly<Record<string, string>> {
+  get challengeOnPages(): Readonly<Record<string, string>> {
     return { ...this.#quietChallenge.headers() };
   }
 

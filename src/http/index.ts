@@ -27,8 +27,8 @@ export {
   readForm,
   readJson,
   readQuery,
-  type RefusedPerson,
-  refusedPerson,
+  type PageRefusal,
+  pageRefusal,
 } from './request-body.ts';
 export type { IntrospectionMode } from './graphql-errors.ts';
 export type { GraphQLPipeline } from './graphql-pipeline.ts';

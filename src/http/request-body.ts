@@ -168,8 +168,8 @@ class KeyInForm extends HonoHead implements Received {
   }
 }
 
-/** The refusal of a person, for a page. */
-export interface RefusedPerson {
+/** A refusal, as a page shows it. */
+export interface PageRefusal {
   readonly status: number;
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -181,13 +181,13 @@ export async function admitKey(
   key: string,
   check: BearerCheck,
   isSubject = false,
-): Promise<OrRefusal<Admitted, RefusedPerson>> {
+): Promise<OrRefusal<Admitted, PageRefusal>> {
   const admission = await check.enter(new KeyInForm(c, key, isSubject));
-  return 'refusal' in admission ? { refusal: refusedPerson(admission.refusal) } : admission;
+  return 'refusal' in admission ? { refusal: pageRefusal(admission.refusal) } : admission;
 }
 
 /** The words of a page in place of the reply to programs. */
-export function refusedPerson({ status, text, headers = {} }: Reply): RefusedPerson {
+export function pageRefusal({ status, text, headers = {} }: Reply): PageRefusal {
   const [error] = (JSON.parse(text) as { errors: { message: string }[] }).errors;
   const { 'Retry-After': retryAfter } = headers as { 'Retry-After'?: string };
   return {

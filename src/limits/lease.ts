@@ -227,11 +227,11 @@ function settledBy(
   const leases = state.leases.filter((lease) => lease.holder !== holder);
   if (leases.length === state.leases.length) return state;
   const leased = state.leases.reduce((sum, lease) => (lease.holder === holder ? sum + lease.count : sum), 0);
-  const spentUs = Math.min(used, leased) * intervalUs;
-  const latest = (refills ? now : 0) + spentUs;
+  const usedUs = Math.min(used, leased) * intervalUs;
+  const latest = (refills ? now : 0) + usedUs;
   return {
     ...state,
-    unusedAt: spentUs > 0 ? Math.max(state.unusedAt + spentUs, Math.min(unusedAt, latest)) : state.unusedAt,
+    unusedAt: usedUs > 0 ? Math.max(state.unusedAt + usedUs, Math.min(unusedAt, latest)) : state.unusedAt,
     leases,
   };
 }

@@ -5,8 +5,8 @@ import {
   type Admitted,
   type BearerCheck,
   HonoHead,
-  type RefusedPerson,
-  refusedPerson,
+  type PageRefusal,
+  pageRefusal,
   RequestRefused,
   type SeenOrigin,
 } from '../../http/index.ts';
@@ -85,7 +85,7 @@ export interface Entered extends Admitted {
 }
 
 /** A person is admitted, has no session, or is refused despite having one. */
-type Entry = OrRefusal<Entered, RefusedPerson> | 'signed out';
+type Entry = OrRefusal<Entered, PageRefusal> | 'signed out';
 
 /** The cookies of a session, in the order in which they are read. */
 const COOKIES = { pages: [SESSION_COOKIE], door: [DOOR_COOKIE, SESSION_COOKIE] } as const;
@@ -122,7 +122,7 @@ export class SessionAuth {
       return 'signed out';
     }
     const { session, admission } = found;
-    if ('refusal' in admission) return { refusal: refusedPerson(admission.refusal) };
+    if ('refusal' in admission) return { refusal: pageRefusal(admission.refusal) };
     return { ...admission, isFresh: this.#parts.sessions.isFresh(session, this.#cookieIn(c, seen)[1]) };
   }
 
@@ -137,7 +137,7 @@ export class SessionAuth {
   }
 
   /** Starts a session for a key. A session of a person only knows the key that stands for them. */
-  async signIn(c: Context, key: string, seen: SeenOrigin): Promise<OrRefusal<Admitted, RefusedPerson>> {
+  async signIn(c: Context, key: string, seen: SeenOrigin): Promise<OrRefusal<Admitted, PageRefusal>> {
     const admission = await admitKey(c, key, this.#parts.check);
     if (!('refusal' in admission)) await this.begin(c, admission, seen);
     return admission;
@@ -162,7 +162,7 @@ export class SessionAuth {
     key: string,
     seen: SeenOrigin,
     { digest, principal }: Admitted,
-  ): Promise<RefusedPerson | undefined> {
+  ): Promise<PageRefusal | undefined> {
     const { sessions, check } = this.#parts;
     if (principal.apiKey.person) return { status: 403, message: SIGN_IN_AGAIN, headers: {} };
     const [cookie] = this.#cookieIn(c, seen);
@@ -216,7 +216,7 @@ export class SessionAuth {
     const { digest } = await people!.signIn(identified);
     const admission = await check.enterBy(new HonoHead(c), digest);
     if (!('refusal' in admission)) return admission;
-    const { status, message } = refusedPerson(admission.refusal);
+    const { status, message } = pageRefusal(admission.refusal);
     if (admission.refusal.status !== 401) throw new SignInFailed(status === 503 ? 503 : 403, message, `${status}`);
     const text = `You are signed in as ${identified.person.name}, but you have no access at the moment.`;
     throw new SignInFailed(403, `${text} Ask an administrator of this service.`, 'not accepted');

@@ -8,7 +8,7 @@ import {
   type Issuer,
   type NamedCommands,
   readForm,
-  type RefusedPerson,
+  type PageRefusal,
   respond,
 } from '../../http/index.ts';
 import { hasRoomForChildren, type Principal } from '../../keys/authorization/index.ts';
@@ -39,7 +39,7 @@ export interface PageParts {
   /** Places in a request that can carry a key. */
   readonly credentials: readonly CredentialPlace[];
   /** Accepts the key that a signed-in person enters again. @returns the reason it was refused, if it was */
-  readonly enterAgain: (c: Context, key: string, entered: Entered) => Promise<RefusedPerson | undefined>;
+  readonly enterAgain: (c: Context, key: string, entered: Entered) => Promise<PageRefusal | undefined>;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }

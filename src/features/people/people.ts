@@ -11,7 +11,7 @@ import {
   withoutDigests,
 } from '../../keys/key/index.ts';
 import type { Grant, Permission, Role } from '../../keys/permissions/index.ts';
-import { createPersonId } from '../../keys/secret/index.ts';
+import { createSecretlessId } from '../../keys/secret/index.ts';
 
 /** Grants of people by group; `*` is everyone who signs in. */
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
@@ -134,7 +134,7 @@ export class People {
       id: randomId(),
       name: await freeName(transaction.find, person.name, { otherwise: 'Person', randomBytes }),
       ...grants,
-      publicId: createPersonId(randomBytes),
+      publicId: createSecretlessId(randomBytes),
       createdAt: transaction.now,
       person,
       digest: digestPerson(person),

@@ -170,7 +170,7 @@ export class Door {
     if (refusal.status === 401) {
       const isLost = at.method === 'POST';
       const target = isLost ? sentFrom(request, seen) : at.target;
-      return this.#signIn!.pages().then((pages) => pages.signIn(seen, target, this.#check.challengeToPeople, isLost));
+      return this.#signIn!.pages().then((pages) => pages.signIn(seen, target, this.#check.challengeOnPages, isLost));
     }
     const isSignedIn = this.#sessionIn(request, at) !== undefined;
     return isSignedIn && (refusal.status === 403 || refusal.status === 429)
@@ -185,7 +185,7 @@ export class Door {
   pageFor(request: Received, at: RequestTo, { status, headers }: Reply): Reply['headers'] | undefined {
     if (!this.#isPerson(request, at) || !seenOrigin(at)) return undefined;
     const page = at.method === 'POST' ? LOST_FORM : `${DOOR_PATH}sign-in`;
-    if (status === 401) return { ...this.#check.challengeToPeople, [PAGE]: page };
+    if (status === 401) return { ...this.#check.challengeOnPages, [PAGE]: page };
     const isSignedIn = this.#sessionIn(request, at) !== undefined;
     return isSignedIn && status === 403 ? { ...headers, [PAGE]: `${DOOR_PATH}refused` } : undefined;
   }

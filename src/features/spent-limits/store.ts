@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely';
-import { SPENT_LIMITS, type SpentLimit } from '../../keys/basics/index.ts';
+import { USED_LIMITS, type UsedLimit } from '../../keys/basics/index.ts';
 import { chunksOf, portOfStore, type StoreOfFeature, type Tables } from '../../store/index.ts';
 
 /** Usage of limits by key. */
 const spentLimits = portOfStore({
-  port: SPENT_LIMITS,
+  port: USED_LIMITS,
   read: ({ run }) => ({ find: (keyIds) => run((db) => findSpent(db, keyIds)) }),
   write: ({ db }) => ({
     async insert(spent) {
@@ -19,8 +19,8 @@ const spentLimits = portOfStore({
 /** Its part of a store: the tables are those of limits. */
 export const spentLimitStore: StoreOfFeature = { ports: [spentLimits] };
 
-async function findSpent(db: Kysely<Tables>, keyIds: readonly string[]): Promise<SpentLimit[]> {
-  const found: SpentLimit[] = [];
+async function findSpent(db: Kysely<Tables>, keyIds: readonly string[]): Promise<UsedLimit[]> {
+  const found: UsedLimit[] = [];
   for (const chunk of chunksOf(keyIds)) {
     const rows = await db.selectFrom('limit_states').selectAll().where('key_id', 'in', chunk).execute();
     for (const { key_id: keyId, unit, count, unused_at: unusedAt, leases } of rows)

@@ -3,8 +3,8 @@ import {
   formatTime,
   isBudget,
   MAX_PAGE_SIZE,
-  SPENT_LIMITS,
-  type SpentLimit,
+  USED_LIMITS,
+  type UsedLimit,
   splitLimit,
   yieldToEventLoop,
 } from '../../keys/basics/index.ts';
@@ -87,7 +87,7 @@ export async function* exportKeys(
     const last = keys.at(-1);
     if (!last) continue;
     const spenders = withDigests ? keys.filter(({ limits }) => limits.some(isBudget)).map(({ id }) => id) : [];
-    const spent = spenders.length > 0 ? await repository.port(SPENT_LIMITS).find(spenders) : [];
+    const spent = spenders.length > 0 ? await repository.port(USED_LIMITS).find(spenders) : [];
     yield {
       keys: keys.map((key) => exportedKeyOf(key, withDigests, spent)),
       rotating: keys.filter(({ rotation }) => isInProgress(rotation, now)).length,
@@ -102,7 +102,7 @@ export async function* exportKeys(
 /** Exported separately: limits with the rest of budgets, and networks with null for any. */
 const { limits: _limits, allowFrom: _allowFrom, ...otherRestrictions } = restrictionFields;
 
-function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly SpentLimit[]): ExportedKey {
+function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly UsedLimit[]): ExportedKey {
   requireWhole(key);
   const left = new Map(budgetsOf(key, spent).map((budget) => [budget.limit, budget.left]));
   return {

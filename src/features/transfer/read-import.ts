@@ -35,11 +35,11 @@ import {
 } from '../../keys/key/index.ts';
 import {
   createImportedId,
-  createPersonId,
+  createSecretlessId,
   digestSecret,
   hasOwnForm,
   isImportedId,
-  isPersonId,
+  isSecretlessId,
   publicIdOfPrefix,
   type RandomBytes,
   readDigest,
@@ -404,11 +404,11 @@ function readImportedSecret(
     return issue(
       '"prefix" is not an svc-api prefix, such as svc_0a1B2c3D4e5F_…. Leave it out for a key that was made elsewhere.',
     );
-  if (prefixed !== undefined && isPersonId(prefixed) !== (person !== undefined))
+  if (prefixed !== undefined && isSecretlessId(prefixed) !== (person !== undefined))
     return issue('"prefix" belongs to a person, and "person" says who that is: leave both out, or neither.');
   const hasNewPublicId = prefixed === undefined;
   if (person) {
-    const publicId = prefixed ?? createPersonId(randomBytes);
+    const publicId = prefixed ?? createSecretlessId(randomBytes);
     return { publicId, hasNewPublicId, digest: digestPerson(person), guessable: false };
   }
   if (secret === undefined) {

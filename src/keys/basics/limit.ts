@@ -20,7 +20,7 @@ export interface LimitParts {
 }
 
 /** How much of its limit of a unit a key has used, as the store keeps it. */
-export interface SpentLimit {
+export interface UsedLimit {
   readonly keyId: string;
   readonly unit: string;
   readonly count: number;
@@ -30,16 +30,16 @@ export interface SpentLimit {
 }
 
 /** How much of their limits keys have used. */
-interface SpentLimits {
-  find(keyIds: readonly string[]): Promise<SpentLimit[]>;
+interface UsedLimits {
+  find(keyIds: readonly string[]): Promise<UsedLimit[]>;
 }
 /** The same port, in a transaction. */
-interface SpentLimitsWriter extends SpentLimits {
+interface UsedLimitsWriter extends UsedLimits {
   /** Adds new keys with limits that are already partly used. */
-  insert(spent: readonly SpentLimit[]): Promise<void>;
+  insert(used: readonly UsedLimit[]): Promise<void>;
 }
 /** The port for used limits. */
-export const SPENT_LIMITS = declarePort<SpentLimits, SpentLimitsWriter>('spent limits');
+export const USED_LIMITS = declarePort<UsedLimits, UsedLimitsWriter>('spent limits');
 
 /** A budget of a key, such as `1000/budget`, and the amount that is left. */
 export interface Budget {
@@ -47,12 +47,12 @@ export interface Budget {
   readonly left: number;
 }
 
-/** The budgets among a key's limits, with the amount left of each. @param spent of all its limits */
-export function budgetsOf(key: { id: string; limits: readonly Limit[] }, spent: readonly SpentLimit[]): Budget[] {
+/** The budgets among a key's limits, with the amount left of each. @param used of all its limits */
+export function budgetsOf(key: { id: string; limits: readonly Limit[] }, used: readonly UsedLimit[]): Budget[] {
   return key.limits.filter(isBudget).map((limit) => {
     const { count, unit } = splitLimit(limit);
-    const used = spent.find((each) => each.keyId === key.id && each.unit === unit)?.unusedAt ?? 0;
-    return { limit, left: Math.max(count - used, 0) };
+    const amount = used.find((each) => each.keyId === key.id && each.unit === unit)?.unusedAt ?? 0;
+    return { limit, left: Math.max(count - amount, 0) };
   });
 }
 

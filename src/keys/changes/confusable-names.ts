@@ -2,7 +2,7 @@ import { type Actor, mayFor, OPERATOR } from '../authorization/index.ts';
 import { KeysError } from '../basics/index.ts';
 import { computeSkeleton, describeLikeness, MAX_NAME_LENGTH, normalizeName, validateName } from '../key/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
-import { createPersonId, type RandomBytes } from '../secret/index.ts';
+import { createSecretlessId, type RandomBytes } from '../secret/index.ts';
 
 /** A new name that looks like other names without being equal: see `skeletonOf`. */
 export interface ConfusableName {
@@ -70,7 +70,7 @@ export async function freeName(
       .join(''),
   );
   const called = validateName(short) ? otherwise : short;
-  const marked = () => `${called} ${createPersonId(randomBytes).slice(-MARK_LENGTH)}`;
+  const marked = () => `${called} ${createSecretlessId(randomBytes).slice(-MARK_LENGTH)}`;
   for (let name = isMarked ? marked() : called; ; name = marked())
     if (!(await find.findByName(name)) && (await findConfusableNames(OPERATOR, find, [name])).length === 0) return name;
 }

@@ -21,9 +21,9 @@ const BODY_LENGTH = 43;
 /** The length of the checksum at the end of a secret, over all characters before it. */
 export const CHECKSUM_LENGTH = 6;
 const IMPORTED = 'imported-';
-const PERSON = 'person-';
+const SECRETLESS = 'person-';
 const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
-const OTHER_PREFIX = /^(?:imported|person)-[0-9A-Za-z]{12}$/;
+const OTHER_PREFIX = new RegExp(`^(?:${IMPORTED}|${SECRETLESS})[0-9A-Za-z]{12}$`);
 
 /** The prefix of every secret in our own format. */
 export const SECRET_START = 'svc_';
@@ -69,7 +69,7 @@ export function digestSecret(text: string): string {
  * for a person, who has none.
  */
 export function prefixOf(publicId: string): string {
-  return isImportedId(publicId) || isPersonId(publicId) ? publicId : `svc_${publicId}_…`;
+  return isImportedId(publicId) || isSecretlessId(publicId) ? publicId : `svc_${publicId}_…`;
 }
 
 /** The public id in a prefix; undefined if the text is not a prefix. */
@@ -87,14 +87,14 @@ export function createImportedId(randomBytes: RandomBytes): string {
   return IMPORTED + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
 }
 
-/** Generates the public id of a person's key, which has no secret. */
-export function createPersonId(randomBytes: RandomBytes): string {
-  return PERSON + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
+/** Generates the public id of a key without a secret, which is that of a person. */
+export function createSecretlessId(randomBytes: RandomBytes): string {
+  return SECRETLESS + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
 }
 
-/** True for the public id of a person's key. */
-export function isPersonId(publicId: string): boolean {
-  return publicId.startsWith(PERSON);
+/** True for the public id of a key without a secret. */
+export function isSecretlessId(publicId: string): boolean {
+  return publicId.startsWith(SECRETLESS);
 }
 
 /** Replaces every secret in a text with its prefix, including truncated and mistyped ones. */

@@ -29,7 +29,7 @@ import {
   type Budget,
   budgetsOf,
   isBudget,
-  SPENT_LIMITS,
+  USED_LIMITS,
   UUID,
 } from '../basics/index.ts';
 import {
@@ -215,8 +215,8 @@ export class KeyManagement {
   /** The budgets of keys, by key id, with the amounts left. @throws KeysError STORE_… */
   async budgetsOf(keys: readonly ApiKey[]): Promise<ReadonlyMap<string, readonly Budget[]>> {
     const ids = keys.filter(({ limits }) => limits.some(isBudget)).map(({ id }) => id);
-    const spent = ids.length > 0 ? await this.#options.repository.port(SPENT_LIMITS).find(ids) : [];
-    return new Map(keys.map((key) => [key.id, budgetsOf(key, spent)]));
+    const used = ids.length > 0 ? await this.#options.repository.port(USED_LIMITS).find(ids) : [];
+    return new Map(keys.map((key) => [key.id, budgetsOf(key, used)]));
   }
 
   /**

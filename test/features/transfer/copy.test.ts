@@ -5,7 +5,7 @@ import { type Kysely, type KyselyPlugin, sql } from 'kysely';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { writeUses } from '../../../src/keys/authentication/activity.ts';
-import { SPENT_LIMITS } from '../../../src/keys/basics/limit.ts';
+import { USED_LIMITS } from '../../../src/keys/basics/limit.ts';
 import type { Connection } from '../../../src/store/connection.ts';
 import { copyStore } from '../../../src/features/backup/copy-store.ts';
 import { openConnection } from '../../../src/store/open.ts';
@@ -91,7 +91,7 @@ async function contentOf(database: string): Promise<object> {
     ofFeatures: await Promise.all(
       STORES.flatMap(({ tables = {} }) => Object.keys(tables)).map((table) => rowsOf(database, table)),
     ),
-    limits: await store.repository.port(SPENT_LIMITS).find(ids),
+    limits: await store.repository.port(USED_LIMITS).find(ids),
     grants: await keys.grantsUsedBy(ids),
     log: await keys.audit.read({ first: 500 }, OPERATOR),
     whole: (await keys.audit.check()).verification,

@@ -9,7 +9,7 @@ import {
   originOf,
   readForm,
   readQuery,
-  type RefusedPerson,
+  type PageRefusal,
   REPLY_HEADERS,
   RequestRefused,
   type SeenOrigin,
@@ -62,7 +62,7 @@ interface ConsentPageParts extends ConsentParts {
   readonly sessions: Sessions;
   readonly seenBy: (c: Context) => SeenOrigin;
   /** Finds the person signed in to the console; undefined if there is no console. */
-  readonly enter: ((c: Context, root: string) => Promise<Visit | 'signed out' | RefusedPerson>) | undefined;
+  readonly enter: ((c: Context, root: string) => Promise<Visit | 'signed out' | PageRefusal>) | undefined;
   /** Host of the sign-in provider; undefined if everyone signs in with a key. */
   readonly providerHost: string | undefined;
   /** Milliseconds since 1970. */
@@ -105,18 +105,13 @@ interface Chosen {
 }
 
 /** A decision that was refused, with the status of the page that says why. */
-class DecisionRefused extends Error implements RefusedPerson {
+class DecisionRefused extends Error implements PageRefusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** The field with the problem. */
   readonly field: 'expiry' | typeof KEY_FIELD | undefined;
 
-  constructor(
-    status: number,
-    message: string,
-    headers: RefusedPerson['headers'] = {},
-    field?: DecisionRefused['field'],
-  ) {
+  constructor(status: number, message: string, headers: PageRefusal['headers'] = {}, field?: DecisionRefused['field']) {
     super(message);
     this.status = status;
     this.headers = headers;
@@ -173,7 +168,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   };
   const showCodeForm = async (
     c: Context,
-    { status, message, headers }: Partial<RefusedPerson> = {},
+    { status, message, headers }: Partial<PageRefusal> = {},
   ): Promise<Response> => {
     const title = 'Connect an application';
     const content = (
