@@ -163,7 +163,7 @@ async function measureStore(bench: Bench): Promise<void> {
   const usage = fileURLToPath(import.meta.url);
   for (const what of ['flush of the use of all keys', 'condensation of it'])
     report(await measureProgram({ ...bench, beside }, what, [usage, '--usage', database, what]));
-  await command('log --prune', ['apikey', 'log', '--prune', '--before', new Date().toISOString(), '--yes']);
+  await command('log --prune', ['apikey', 'log', '--prune', '--until', new Date().toISOString(), '--yes']);
   await beside.stop();
   // It restores nothing where keys are changed meanwhile.
   const restore = [PROGRAM, 'restore', path('backup.sqlite'), '--yes', '--database', database];

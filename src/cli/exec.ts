@@ -218,7 +218,7 @@ export async function exchangeTemporaryKey({
   const milliseconds = ttl === undefined ? undefined : readDuration(ttl);
   const unread: Issue = {
     code: 'EXPIRY_INVALID',
-    message: `--ttl is "${printable(ttl ?? '')}". Write it as 90s or 10m.`,
+    message: `--expires-in is "${printable(ttl ?? '')}". Write it as 90s or 10m.`,
   };
   assertValid([...issues, ...(ttl !== undefined && milliseconds === undefined ? [unread] : [])]);
   const { endKey, exchangeToken } = await import('../remote/oauth.ts');

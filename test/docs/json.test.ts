@@ -183,7 +183,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('import', write('more', JSON.stringify({ name: 'Old', secret: 'password', roles: ['GUEST'] })));
   await apikey('log', '--limit', '500');
   await apikey('log', '--verify');
-  await apikey('log', '--prune', '--before', '1d', '--yes');
+  await apikey('log', '--prune', '--until', '1d', '--yes');
   await apikey('export', '--to', join(folder, 'copy.sqlite'));
   await apikey('export', '--to', join(folder, 'keys.jsonl'));
   await run(['backup', join(folder, 'backup.sqlite')]);

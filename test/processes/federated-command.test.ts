@@ -151,7 +151,7 @@ federation:
       [{ SVC_API_ID_TOKEN: 'nonsense' }, [], 1, /not a signed JWT/],
       [{}, ['--token-file', join(folder, 'none')], 2, /could not be read/],
       [{ SVC_API_ID_TOKEN: given }, ['--database', 'x.sqlite'], 2, /Leave --database out/],
-      [{ SVC_API_ID_TOKEN: given }, ['--ttl', 'soon'], 2, /--ttl is "soon"/],
+      [{ SVC_API_ID_TOKEN: given }, ['--ttl', 'soon'], 2, /--expires-in is "soon"/],
       [{ ACTIONS_ID_TOKEN_REQUEST_URL: 'http://192.0.2.1/', ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'x' }, [], 2, /https:/],
     ] as const) {
       const done = await exec(env, [...flags], command);

@@ -89,9 +89,9 @@ describeOnEach('apikey log', () => {
       ['INPUT_INVALID', '--verify', '--head', '1'],
       ['USAGE', '--yes'],
       ['USAGE', '--prune', '--yes'],
-      ['USAGE', '--prune', '--before', '1s'],
-      ['USAGE', '--prune', '--before', '1s', '--yes', '--key', 'A'],
-      ['INPUT_INVALID', '--prune', '--before', '4', '--yes'],
+      ['USAGE', '--prune', '--until', '1s'],
+      ['USAGE', '--prune', '--until', '1s', '--yes', '--key', 'A'],
+      ['INPUT_INVALID', '--prune', '--until', '4', '--yes'],
     ] as const) {
       const result = await log(...args, '--json');
       assert.deepEqual([(JSON.parse(result.stdout) as { code: string }).code, result.code], [code, 2]);
@@ -104,7 +104,7 @@ describeOnEach('apikey log', () => {
     assert.equal(await count('--since', day(-1), '--until', day(1)), 4);
     assert.equal(await count('--since', day(1)), 0);
     assert.equal(await count('--until', day(-1)), 0);
-    assert.match((await log('--prune', '--before', day(-1), '--yes')).stdout, /^There are no entries/);
+    assert.match((await log('--prune', '--until', day(-1), '--yes')).stdout, /^There are no entries/);
     const { stderr } = await log('--since', '2026-02-30');
     assert.match(stderr, /"2026-02-30" is not a time\. There is no day 2026-02-30: 2026-02 has the days 01 to 28\.\n/);
     assert.match((await log('--since', 'May')).stderr, /"May" is not a time\. Write a date, such as/);
@@ -255,18 +255,18 @@ describeOnEach('apikey log', () => {
   });
 
   it('prunes what is older than a time, with --yes', async () => {
-    const none = await log('--prune', '--before', '1d', '--yes');
+    const none = await log('--prune', '--until', '1d', '--yes');
     assert.deepEqual([none.stdout, none.code], ['There are no entries from before that time.\n', 0]);
     const [, , , fourth] = await entriesOf();
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
-    const pruned = await log('--prune', '--before', tomorrow, '--yes', '--json');
+    const pruned = await log('--prune', '--until', tomorrow, '--yes', '--json');
     assert.deepEqual(JSON.parse(pruned.stdout), { deleted: 4, last: { number: 4, hash: fourth!.hash } });
     assert.deepEqual(
       (await entriesOf()).map(({ number, action }) => [number, action]),
       [[5, 'PRUNE']],
     );
     assert.match((await log('--verify')).stdout, /^The audit log is intact: 1 entry/);
-    const again = await log('--prune', '--before', tomorrow, '--yes');
+    const again = await log('--prune', '--until', tomorrow, '--yes');
     assert.equal(again.stdout, 'Deleted 1 entry of the audit log. It now starts after number 5.\n');
   });
 

@@ -114,8 +114,8 @@ describe('the commands', () => {
       ['delete --search T --dry-run', nothing],
       ['delete --search T --yes', made],
       ['compact', /^ Gave .* back\.$/],
-      ['log --prune --before 2020-01-01 --yes', nothing],
-      [`log --prune --before ${tomorrow} --yes`, /^ Deleted \d+ entries .*\.$/],
+      ['log --prune --until 2020-01-01 --yes', nothing],
+      [`log --prune --until ${tomorrow} --yes`, /^ Deleted \d+ entries .*\.$/],
       [`restore ${backup} --dry-run`, nothing],
       [`restore ${backup} --yes`, /^ Restored a backup with 3 keys .*\s+The store as it was before is .*$/],
     ] as const) {
@@ -134,7 +134,7 @@ describe('the commands', () => {
     for (const [line, exit] of [
       ['can One DOCKER:READ_ANY', 4],
       ['disable One', 0],
-      ['log --prune --before 1d --yes', 0],
+      ['log --prune --until 1d --yes', 0],
       ['delete One --yes', 0],
     ] as const) {
       const args = ['bash', process.execPath, BIN, 'apikey', ...line.split(' '), '--database', database];

@@ -17,7 +17,7 @@ const CHECKS: Readonly<Record<Configuration['program'], (args: string[]) => stri
 };
 
 function print(proxy: string, upstream: string): string {
-  const args = [BIN, 'proxy', proxy, '--resource', 'WIKI', '--upstream', upstream, '--host', SITE];
+  const args = [BIN, 'proxy', proxy, '--resource', 'WIKI', '--upstream', upstream, '--domain', SITE];
   const { stdout, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   return stdout;

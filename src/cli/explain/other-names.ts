@@ -39,6 +39,9 @@ const FLAGS: readonly OtherName[] = [
   ['without-comparison', 'force'],
   ['bring-back', 'restore-revoked'],
   ['bring-back-all', 'restore-revoked-all'],
+  ['host', 'domain'],
+  ['url', 'upstream'],
+  ['credential', 'service-key'],
 ];
 
 /**

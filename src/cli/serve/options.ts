@@ -194,15 +194,11 @@ export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv, port: num
 
 /** The tuning settings that are given, and no others, so that they can be laid over the configuration. */
 function readSettings(flags: ServeFlags, env: NodeJS.ProcessEnv): ServerSettings {
-  const { keepAlive, maxConnections, maxConnectionsPerAddress, maxVerifiedKeys } = SERVER_NUMBERS;
-  const perAddress = '--max-connections-per-address';
+  const { keepAlive } = SERVER_NUMBERS;
   const settings: ServerSettings = {
     keepAlive:
       readNumber(flags['keep-alive'], '--keep-alive', keepAlive) ??
       readNumber(env['SVC_API_KEEP_ALIVE'] || undefined, 'SVC_API_KEEP_ALIVE', keepAlive),
-    maxConnections: readNumber(flags['max-connections'], '--max-connections', maxConnections),
-    maxConnectionsPerAddress: readNumber(flags['max-connections-per-address'], perAddress, maxConnectionsPerAddress),
-    maxVerifiedKeys: readNumber(flags['max-verified-keys'], '--max-verified-keys', maxVerifiedKeys),
     metricsHost: readMetricsHost(flags, env),
   };
   return withoutUndefined(settings);
@@ -273,21 +269,6 @@ const SETTING_FLAGS = {
   'keep-alive': Flags.string({
     description: 'Seconds for which an idle connection is kept: "server.keepAlive" in svc-api.yaml.',
     helpValue: '<seconds>',
-    hidden: true,
-  }),
-  'max-connections': Flags.string({
-    description: 'Most connections of each process at a time: "server.maxConnections" in svc-api.yaml.',
-    helpValue: '<number>',
-    hidden: true,
-  }),
-  'max-connections-per-address': Flags.string({
-    description: 'Most connections from one address: "server.maxConnectionsPerAddress" in svc-api.yaml.',
-    helpValue: '<number>',
-    hidden: true,
-  }),
-  'max-verified-keys': Flags.string({
-    description: 'Accepted secrets that each process remembers: "server.maxVerifiedKeys" in svc-api.yaml.',
-    helpValue: '<number>',
     hidden: true,
   }),
   'metrics-host': Flags.string({

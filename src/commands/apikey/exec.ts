@@ -21,7 +21,7 @@ export default class Exec extends KeyCommand {
   static override description =
     "The secret is only in the command's environment, in API_KEY or the variable that --env names. " +
     'The key is deleted when the command ends, or as soon as this process receives SIGINT, SIGTERM, ' +
-    'SIGHUP or SIGQUIT, which it passes on to the command; at the latest, the key expires after --ttl. ' +
+    'SIGHUP or SIGQUIT, which it passes on to the command; at the latest, the key expires after the time of --expires-in. ' +
     'Keys created with it are deleted with it. SVC_API_KEY and the credentials of a key store on PostgreSQL ' +
     '(SVC_API_DATABASE, PGPASSWORD and the like) are removed from the environment. ' +
     'Stdin, stdout and stderr belong to the command. ' +
@@ -41,7 +41,7 @@ export default class Exec extends KeyCommand {
     ['Learn which permissions a script needs', '--learn -- ./report.sh'],
     [
       'Use another variable, and let the key expire after half an hour',
-      '--permissions DOCKER:READ_ANY\n--env SVC_TOKEN --ttl 30m -- npm run deploy',
+      '--permissions DOCKER:READ_ANY\n--env SVC_TOKEN --expires-in 30m -- npm run deploy',
     ],
     ['In a pipeline without a stored secret', '--federated\n--server https://keys.example.org -- ./deploy.sh'],
   ]);
@@ -55,8 +55,8 @@ export default class Exec extends KeyCommand {
         'Print on stderr afterwards which permissions the command used: as flags, and for keys.yaml. It takes some ' +
         'seconds, until servers have written that. Without --roles and --permissions, the key has ADMIN.',
     }),
-    ttl: Flags.string({
-      aliases: ['expires-in'],
+    'expires-in': Flags.string({
+      aliases: ['ttl'],
       description: 'Let the key expire after this time: a number followed by s, m, h, d or w. Default: 10m.',
       helpValue: '90s|10m|1h',
     }),
@@ -95,7 +95,7 @@ export default class Exec extends KeyCommand {
           `"${printable(misplaced)}" comes before --, where only flags are allowed. Put it after --.`,
       );
     }
-    const { permissions, name, ttl, env = 'API_KEY', database, learn } = flags;
+    const { permissions, name, 'expires-in': ttl, env = 'API_KEY', database, learn } = flags;
     const roles = flags.roles ?? (learn && !permissions ? ['ADMIN'] : undefined);
     const request = { roles, permissions, limits: limitsIn(flags), name, ttl, command };
     const note = (text: string) => this.terminal.note(text);

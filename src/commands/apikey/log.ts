@@ -33,7 +33,7 @@ export default class Log extends KeyCommand {
     ['Follow the log, one JSON object per line', '--follow --json'],
     ['Verify that nothing was changed or removed', '--verify'],
     ['Also verify that the log still has an entry that was once its newest', '--verify --head "$(cat audit-head.txt)"'],
-    ['Delete entries older than a year', '--prune --before 52w --yes'],
+    ['Delete entries older than a year', '--prune --until 52w --yes'],
   ]);
   static override flags = {
     key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
@@ -56,9 +56,8 @@ export default class Log extends KeyCommand {
     }),
     limit: limitFlag('entries'),
     before: Flags.string({
-      description:
-        'Only entries with a lower number, for the previous page. With --prune: a date, a date and time, or an age.',
-      helpValue: '<number>|<date>|52w',
+      description: 'Only entries with a lower number, for the previous page.',
+      helpValue: '<number>',
     }),
     wide: Flags.boolean({ description: 'On a terminal, do not shorten anything: long lines wrap.' }),
     follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
@@ -71,7 +70,7 @@ export default class Log extends KeyCommand {
       helpValue: '<number>:<hash>',
     }),
     prune: Flags.boolean({
-      description: 'Delete the entries from before --before. The log records the deletion.',
+      description: 'Delete the entries from before --until. The log records the deletion.',
     }),
     'no-input': noInputFlag,
     yes: yesFlag,
@@ -82,9 +81,9 @@ export default class Log extends KeyCommand {
     const { key, actor, action, outcome, since, until, follow, verify, prune } = flags;
     if (verify) refuseOthers(flags, ['verify', 'head'], '--verify checks the whole log.');
     else if (flags.head !== undefined) throw new CliError('USAGE', '--head needs --verify. Pass both.');
-    if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
+    if (prune) refuseOthers(flags, ['prune', 'until', 'yes'], '--prune deletes all entries before a time.');
     else if (flags.yes) throw new CliError('USAGE', '--yes needs --prune. Leave it out.');
-    if (prune) return this.withStore(flags, (keys) => this.prune(keys, flags.before));
+    if (prune) return this.withStore(flags, (keys) => this.prune(keys, until));
     if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined) throw exclusiveFlags('--before', '--follow');
@@ -116,7 +115,7 @@ export default class Log extends KeyCommand {
   /** Deletes the oldest entries. @throws CliError USAGE, CANCELLED */
   private async prune(keys: OpenKeys, before: string | undefined): Promise<object> {
     if (before === undefined)
-      throw new CliError('USAGE', 'The time is missing. Pass --before <date>, or an age, such as --before 52w.');
+      throw new CliError('USAGE', 'The time is missing. Pass --until <date>, or an age, such as --until 52w.');
     this.requireAnswer('delete entries');
     const prunable = await keys.audit.findPrunable(before);
     if (prunable) {

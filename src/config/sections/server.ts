@@ -109,22 +109,18 @@ export const server = section({
         'How many seconds a connection is kept for a further request (SVC_API_KEEP_ALIVE, --keep-alive).',
         { otherwise: '75' },
       ),
-      maxConnections: optional(
-        count(SERVER_NUMBERS.maxConnections),
-        'Connections that each process has at a time (--max-connections).',
-        {
-          otherwise: '128 fewer than it can have open files, at most 20000',
-          page: 'operations.md#connections-and-memory',
-        },
-      ),
+      maxConnections: optional(count(SERVER_NUMBERS.maxConnections), 'Connections that each process has at a time.', {
+        otherwise: '128 fewer than it can have open files, at most 20000',
+        page: 'operations.md#connections-and-memory',
+      }),
       maxConnectionsPerAddress: optional(
         count(SERVER_NUMBERS.maxConnectionsPerAddress),
-        'Connections from one address, or one /64 of IPv6 (--max-connections-per-address).',
+        'Connections from one address, or one /64 of IPv6.',
         { otherwise: 'half of all; from loopback, all' },
       ),
       maxVerifiedKeys: optional(
         count(SERVER_NUMBERS.maxVerifiedKeys),
-        'Accepted secrets that each process remembers, at 1 KB of memory each (--max-verified-keys).',
+        'Accepted secrets that each process remembers, at 1 KB of memory each.',
         { otherwise: '100000' },
       ),
       metricsHost: optional(

@@ -47,6 +47,7 @@ const ROWS: readonly Row[] = [
   ['apikey list', ['--created-by', 'Ada'], 'Unknown flag: --created-by. Did you mean --parent?'],
   ['restore', ['x', '--bring-back', 'CI'], 'Unknown flag: --bring-back. Did you mean --restore-revoked?'],
   ['restore', ['x', '--without-comparison'], 'Unknown flag: --without-comparison. Did you mean --force?'],
+  ['proxy', ['caddy', '--host', 'x'], 'Unknown flag: --host. Did you mean --domain?'],
   ['apikey list', ['--hepl'], 'Unknown flag: --hepl. Did you mean --help?'],
   ['apikey show', ['--name'], 'Flag --name expects a value. Pass --name <name>.'],
   ['apikey list', ['--limit=1', '--limit=2'], 'Flag --limit can only be specified once. Leave the others out.'],
@@ -70,8 +71,8 @@ describe('a flag or argument that is wrong', () => {
   }
 
   it('gets a suggestion also where help does not show the flag that was meant', async () => {
-    const { stderr } = await runProgramHere(['serve', '--max-conections', '9']);
-    const error = 'Unknown flag: --max-conections. Did you mean --max-connections?';
+    const { stderr } = await runProgramHere(['serve', '--keep-alve', '9']);
+    const error = 'Unknown flag: --keep-alve. Did you mean --keep-alive?';
     assert.equal(stderr, errorText('USAGE', error, 'serve'));
   });
 

@@ -11,7 +11,7 @@ const STORE_COMMANDS: readonly (readonly string[])[] = [
   ['apikey', 'update', 'CI', '--detach'],
   ['apikey', 'verify', '-'],
   ['apikey', 'log', '--verify'],
-  ['apikey', 'log', '--prune', '--before', '1w', '--yes'],
+  ['apikey', 'log', '--prune', '--until', '1w', '--yes'],
 ];
 
 describe('whose keys a command works on', () => {

@@ -34,7 +34,7 @@ describe('proxy', () => {
   it('leaves nothing of the example, for another resource, upstream and host', async () => {
     for (const proxy of PROXIES) {
       const place = { resource: 'wiki', upstream: 'http://10.0.0.7:81' };
-      const { stdout, code } = await print(proxy, place, '--host', 'Pages.example.com');
+      const { stdout, code } = await print(proxy, place, '--domain', 'Pages.example.com');
       assert.equal(code, 0);
       assert.doesNotMatch(stdout, /grafana|example\.org|127\.0\.0\.1:3000|port_value: 3000/i, proxy);
       assert.match(stdout, /pages\.example\.com/);
@@ -45,7 +45,7 @@ describe('proxy', () => {
 
   it('replaces nothing in what it was given', async () => {
     for (const proxy of PROXIES) {
-      const { stdout } = await print(proxy, { upstream: 'http://grafana:3000' }, '--host', 'grafana.example.net');
+      const { stdout } = await print(proxy, { upstream: 'http://grafana:3000' }, '--domain', 'grafana.example.net');
       assert.match(stdout, /grafana\.example\.net/, proxy);
       assert.match(stdout, /(?:\/\/|server |')grafana'?(?::|, port_value: )3000/, proxy);
     }
@@ -107,11 +107,11 @@ describe('proxy', () => {
       ['nginx', { upstream: 'http+unix:///run/a%0Ab' }, [], 'Use letters, digits'],
       ['nginx', { upstream: 'http://a;b' }, [], 'Use letters, digits'],
       ['traefik', { upstream: 'http+unix:///run/a' }, [], 'Traefik cannot use Unix sockets.'],
-      ['caddy', {}, ['--host', '*.example.org'], 'Name one host'],
-      ['caddy', {}, ['--host', '*'], 'Name one host'],
-      ['caddy', {}, ['--host', 'a b'], '"a b" is not a host'],
-      ['caddy', {}, ['--host', 'a{b'], 'a{b'],
-      ['caddy', {}, ['--host', 'a.example.org:8443'], 'leave out the port'],
+      ['caddy', {}, ['--domain', '*.example.org'], 'Name one host'],
+      ['caddy', {}, ['--domain', '*'], 'Name one host'],
+      ['caddy', {}, ['--domain', 'a b'], '"a b" is not a host'],
+      ['caddy', {}, ['--domain', 'a{b'], 'a{b'],
+      ['caddy', {}, ['--domain', 'a.example.org:8443'], 'leave out the port'],
     ] as const) {
       const { stdout, stderr, code } = await print(proxy, place, ...more);
       const said = stderr.replaceAll(/\n +/g, ' ');

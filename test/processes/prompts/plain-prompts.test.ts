@@ -147,7 +147,7 @@ describe('plain prompts', () => {
         [['apikey', 'create'], 'Name: '],
         [['apikey', 'create', 'A', '--description', ''], 'nothing for none: '],
         [['apikey', 'delete'], 'search for: '],
-        [['apikey', 'log', '--prune', '--before', '2099-01-01'], '(y/N) '],
+        [['apikey', 'log', '--prune', '--until', '2099-01-01'], '(y/N) '],
         [['apikey', 'verify', '-'], 'Secret (not shown): '],
       ] as const) {
         const terminal = start(cli, args);

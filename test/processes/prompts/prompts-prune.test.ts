@@ -9,7 +9,7 @@ describe('apikey log --prune on a terminal', () => {
     cli = testCli();
     await cli.given('A');
     await cli.given('B');
-    const args = ['apikey', 'log', '--prune', '--before', new Date(Date.now() + 60_000).toISOString()];
+    const args = ['apikey', 'log', '--prune', '--until', new Date(Date.now() + 60_000).toISOString()];
     session = cliOnTerminal(args, { SVC_API_DATABASE: cli.database });
     await session.see('Delete 2 entries of the audit log, up to number 2?');
   });

@@ -34,7 +34,7 @@ describe('on a terminal', () => {
     ],
     [
       'apikey log',
-      ['--prune', '--before', '1d'],
+      ['--prune', '--until', '1d'],
       'Pass --yes to delete entries: you can only be asked on a terminal, without --json and --no-input.',
     ],
     [

@@ -6,7 +6,13 @@ const template = (...args: string[]) => testCli().run(['routes', 'template', ...
 
 describe('routes template', () => {
   it('prints a configuration of which everything holds, for the place that is given', async () => {
-    const { stdout, stderr, code } = await template('sonarr', '--url', 'http://10.0.0.7:80', '--credential', '/etc/k');
+    const { stdout, stderr, code } = await template(
+      'sonarr',
+      '--upstream',
+      'http://10.0.0.7:80',
+      '--service-key',
+      '/etc/k',
+    );
     assert.deepEqual([stderr, code], ['', 0]);
     assert.match(
       stdout,
@@ -20,12 +26,12 @@ describe('routes template', () => {
     const checked = await testCli().run(['routes', 'check'], { env: { SVC_API_CONFIG: file } });
     assert.match(checked.stdout, /: 17 routes, and 18 expectations, which hold\n/);
     assert.equal(checked.code, 0);
-    const json = await template('sonarr', '--url', 'http://10.0.0.7:80', '--credential', '/etc/k', '--json');
+    const json = await template('sonarr', '--upstream', 'http://10.0.0.7:80', '--service-key', '/etc/k', '--json');
     assert.deepEqual(JSON.parse(json.stdout), { service: 'sonarr', yaml: stdout });
   });
 
   it('is for the host that is given', async () => {
-    const { stdout } = await template('immich', '--host', 'Pictures.example.org');
+    const { stdout } = await template('immich', '--domain', 'Pictures.example.org');
     assert.match(stdout, /\{ host: pictures\.example\.org, path: \/\*\*, resource: IMMICH_ADMIN, to: immich \}/);
     assert.doesNotMatch(stdout, /immich\.example/);
   });
@@ -34,9 +40,9 @@ describe('routes template', () => {
     for (const [args, message] of [
       [['sonar'], 'There is no template for "sonar". Did you mean sonarr? The services are docker-registry, gitea,'],
       [['svc'], 'There is no template for "svc". The services are docker-registry,'],
-      [['sonarr', '--host', '*.example.org'], '--host is "*.example.org". Name one host, without "*".'],
-      [['sonarr', '--host', 'a b'], '"a b" is not a host for a route'],
-      [['sonarr', '--url', 'http://a/b'], '"http://a/b" must not have a path'],
+      [['sonarr', '--domain', '*.example.org'], '--domain is "*.example.org". Name one host, without "*".'],
+      [['sonarr', '--domain', 'a b'], '"a b" is not a host for a route'],
+      [['sonarr', '--upstream', 'http://a/b'], '"http://a/b" must not have a path'],
     ] as const) {
       const { stderr, code } = await template(...args);
       assert.deepEqual([code, stderr.replaceAll(/\n +/g, ' ').includes(message)], [2, true], stderr);

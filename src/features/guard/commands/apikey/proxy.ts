@@ -17,7 +17,7 @@ export default class Proxy extends BaseCommand {
   static override examples = examplesOf([
     [
       'Let Caddy require keys for a wiki',
-      'caddy --resource WIKI --upstream http://127.0.0.1:3000 --host wiki.example.org',
+      'caddy --resource WIKI --upstream http://127.0.0.1:3000 --domain wiki.example.org',
     ],
     ['The same for nginx', 'nginx --resource WIKI --upstream http://10.0.0.7:3000'],
   ]);
@@ -39,9 +39,9 @@ export default class Proxy extends BaseCommand {
       helpValue: '<url>',
       required: true,
     }),
-    host: Flags.string({
-      description: 'Host that clients use. Default: <resource>.example.org.',
-      helpValue: '<host>',
+    domain: Flags.string({
+      description: 'Domain that clients use. Default: <resource>.example.org.',
+      helpValue: '<name>',
     }),
   };
 
@@ -57,10 +57,13 @@ export default class Proxy extends BaseCommand {
     const resource = flags.resource.trim().toUpperCase();
     const invalid = invalidResource({ name: resource });
     if (invalid !== undefined) throw new CliError('USAGE', invalid);
-    const host = parseHostPattern(flags.host ?? `${resource.toLowerCase().replaceAll('_', '-')}.example.org`);
+    const host = parseHostPattern(flags.domain ?? `${resource.toLowerCase().replaceAll('_', '-')}.example.org`);
     if ('refusal' in host) throw new CliError('USAGE', host.refusal);
     if (!/^[a-z\d.-]+$/.test(host.value))
-      throw new CliError('USAGE', `--host is "${printable(flags.host!)}". Name one host, such as wiki.example.org.`);
+      throw new CliError(
+        'USAGE',
+        `--domain is "${printable(flags.domain!)}". Name one host, such as wiki.example.org.`,
+      );
     const upstream = parseUpstream(flags.upstream);
     if ('refusal' in upstream) throw new CliError('USAGE', upstream.refusal);
     const made = await proxyConfiguration(name, {

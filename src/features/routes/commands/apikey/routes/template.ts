@@ -12,8 +12,11 @@ export default class Template extends BaseCommand {
     'The file has roles for readers, operators and administrators, routes of the API with expectations, and the ' +
     'service\'s own key from a file, which callers of "guard" never see. All other requests are for administrators.';
   static override examples = examplesOf([
-    ['Write the configuration for Sonarr', 'sonarr --host sonarr.example.org'],
-    ['Set its address, and the file of its key', 'immich --url http://10.0.0.7:2283 --credential /etc/immich.key'],
+    ['Write the configuration for Sonarr', 'sonarr --domain sonarr.example.org'],
+    [
+      'Set its address, and the file of its key',
+      'immich --upstream http://10.0.0.7:2283 --service-key /etc/immich.key',
+    ],
   ]);
   static override args = {
     service: Args.string({
@@ -23,15 +26,15 @@ export default class Template extends BaseCommand {
     }),
   };
   static override flags = {
-    host: Flags.string({
-      description: 'Host that clients use. Default: <service>.example.org.',
-      helpValue: '<host>',
+    domain: Flags.string({
+      description: 'Domain that clients use. Default: <service>.example.org.',
+      helpValue: '<name>',
     }),
-    url: Flags.string({
+    upstream: Flags.string({
       description: 'Address of the service. Default: its usual port on this machine.',
       helpValue: '<url>',
     }),
-    credential: Flags.string({
+    'service-key': Flags.string({
       description: "File of the service's own key. Default: /run/secrets/<service>.",
       helpValue: '<file>',
     }),
@@ -47,13 +50,13 @@ export default class Template extends BaseCommand {
       throw new CliError('USAGE', `There is no template for "${printable(args.service)}". ${there}`);
     }
     const { parseHostPattern, parseUpstream } = await import('../../../index.ts');
-    const host = parseHostPattern(flags.host ?? `${name}.example.org`);
+    const host = parseHostPattern(flags.domain ?? `${name}.example.org`);
     if ('refusal' in host) throw new CliError('USAGE', host.refusal);
     if (host.value.includes('*'))
-      throw new CliError('USAGE', `--host is "${printable(flags.host!)}". Name one host, without "*".`);
-    const address = flags.url === undefined ? undefined : parseUpstream(flags.url);
+      throw new CliError('USAGE', `--domain is "${printable(flags.domain!)}". Name one host, without "*".`);
+    const address = flags.upstream === undefined ? undefined : parseUpstream(flags.upstream);
     if (address && 'refusal' in address) throw new CliError('USAGE', address.refusal);
-    const text = routeTemplate(name, { host: host.value, url: flags.url, file: flags.credential });
+    const text = routeTemplate(name, { host: host.value, url: flags.upstream, file: flags['service-key'] });
     return this.printLines({ service: name, yaml: text }, text.trimEnd());
   }
 }
