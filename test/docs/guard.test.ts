@@ -51,10 +51,6 @@ describe(PAGE, () => {
     assert.ok(byProxy.people && 'header' in byProxy.people.by);
   });
 
-  it('begins with what the README has, which is pasted there', () => {
-    assert.equal(blocksOf(PAGE)[0], blockWith('svc-api guard', 'README.md'));
-  });
-
   it('has commands whose flags there are', async () => {
     const { guard } = await ownCommands();
     const flags = [PAGE, RECIPES].flatMap((page) => {

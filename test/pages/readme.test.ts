@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Machine } from '../support/machine.ts';
-import { blockWith } from '../support/pages.ts';
+import { blocksOf, blockWith } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import type { TerminalSession } from '../support/pty.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
@@ -34,9 +34,17 @@ describe(PAGE, () => {
     needsPrograms(this, 'unshare', 'ip', 'curl', 'zsh');
   });
 
-  it('begins with the command that creates a key, and what it prints', () => {
-    const [first] = /^```(.*?)^```/ms.exec(readFileSync(join(ROOT, PAGE), 'utf8'))!;
-    assert.equal(first, '```sh\nsvc-api apikey --create --name "CI deploy" --roles VIEWER\n```');
+  it('has ways in of at most five lines, without the configuration of a proxy', () => {
+    const ways = /^## Three ways.*?(?=^## )/ms.exec(readFileSync(join(ROOT, PAGE), 'utf8'))![0];
+    const blocks = Array.from(ways.matchAll(/^```(\w+)\n(.*?)^```$/gms), ([, language, text]) => ({
+      language,
+      lines: text!.trimEnd().split('\n').length,
+    }));
+    assert.deepEqual(
+      blocks.map(({ language }) => language),
+      ['sh', 'ts', 'sh'],
+    );
+    for (const { lines } of blocks) assert.ok(lines <= 5);
   });
 
   for (const shell of ['bash', 'zsh'] as const) {
@@ -66,9 +74,19 @@ describe(PAGE, () => {
         }
       });
 
-      it('has a guard that accepts the key that is made for it, and nobody else', async () => {
+      it('has a guard that accepts the key that is made for it', async () => {
+        const service = `node -e 'http.createServer((_, answer) => answer.end("guarded")).listen(3000, "127.0.0.1")' &`;
+        await paste(terminal, service, 'all there');
         for (const time of ['all once', 'all twice']) {
           const printed = await paste(terminal, blockWith('svc-api guard', PAGE), time);
+          assert.match(printed, /^guarded/m);
+          assert.doesNotMatch(printed, /EADDRINUSE|is in use/);
+        }
+      });
+
+      it('leads to a guard that accepts nobody else', async () => {
+        for (const time of ['all once', 'all twice']) {
+          const printed = await paste(terminal, blocksOf('docs/guard.md')[0]!, time);
           assert.match(printed, /^Wall%20display: 200\r?$/m);
           assert.match(printed, /"code":"UNAUTHENTICATED".*: 401\r?$/m);
           assert.doesNotMatch(printed, /EADDRINUSE|is in use/);
