@@ -17,7 +17,17 @@ import {
   UNIT_MS,
   uuid,
 } from '../../keys/basics/index.ts';
-import { type HourUse, type KeyUse, OUTCOMES, ROUTE, startOf, sumOf, NO_REQUESTS, TOOL } from '../../keys/key/index.ts';
+import {
+  type ApiKey,
+  type HourUse,
+  type KeyUse,
+  OUTCOMES,
+  ROUTE,
+  startOf,
+  sumOf,
+  NO_REQUESTS,
+  TOOL,
+} from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import type { SharedParts } from '../../keys/service/index.ts';
 
@@ -29,7 +39,7 @@ export interface EdgeReport extends ActivityEvents {
 }
 
 /** The edge's key. */
-type Reporter = NonNullable<Refusal['edge']>;
+type Reporter = Pick<ApiKey, 'id' | 'name'>;
 
 type EdgeReportsOptions = Pick<SharedParts, 'activity' | 'activityWriters' | 'clock'>;
 
@@ -168,7 +178,7 @@ function refusalIn({ actor, action, apiKey, after, address }: AuditDraft, edge: 
     tool: name(tool),
     address: address !== undefined && isIP(address) > 0 ? address : undefined,
     route: action === 'OBSERVE' ? (name(route) ?? '') : undefined,
-    edge,
+    elsewhere: { reporter: edge.id, details: { edge: { id: edge.id, name: edge.name } } },
   };
   return [refusal, wholeNumber(times) === undefined ? Math.max(times as number, 1) : 1];
 }

@@ -17,8 +17,8 @@ export interface Refusal {
   address?: string | undefined;
   /** The pattern of the route that let the request pass because it only observes. */
   route?: string | undefined;
-  /** The key of the edge that has reported it. */
-  edge?: { readonly id: string; readonly name: string } | undefined;
+  /** Where it was refused, unless by this process: the id of the key that has reported it, and details for the entry. */
+  elsewhere?: { readonly reporter: string; readonly details: Readonly<Record<string, unknown>> } | undefined;
 }
 
 /** A kind of refusal, and how many of it are not recorded yet. */
@@ -31,8 +31,8 @@ interface CountedRefusal {
 const PERIOD_MS = 600_000;
 /** How many kinds of refusals of one key are counted separately in one period; the others share one count. */
 const MAX_KINDS = 5;
-/** The number of keys counted separately in one period: in all, and for the edges of one key. */
-const [MAX_KEYS, MAX_KEYS_OF_EDGE] = [1000, 100];
+/** The number of keys counted separately in one period: in all, and as reported by one key. */
+const [MAX_KEYS, MAX_REPORTED_KEYS] = [1000, 100];
 /** The kind that stands for all kinds beyond `MAX_KINDS`. */
 const VARIOUS = '';
 
@@ -43,7 +43,7 @@ const VARIOUS = '';
  */
 export class RefusalSampler {
   #keys = new Map<string, Map<string, CountedRefusal>>();
-  /** The number of counted keys, by the id of the edge key that reported them; undefined for this process. */
+  /** The number of counted keys, by the id of the key that reported them; undefined for this process. */
   #sizes = new Map<string | undefined, number>();
   #periodEnd = 0;
   #due: AuditDraft[] = [];
@@ -51,20 +51,26 @@ export class RefusalSampler {
   /** Records a refusal, or several of its kind, at a time in milliseconds since 1970. */
   add(refusal: Refusal, now: number, times = 1): void {
     this.#endPeriod(now);
-    const { edge, route } = refusal;
-    const most = edge ? MAX_KEYS_OF_EDGE : MAX_KEYS;
-    if ((this.#sizes.get(edge?.id) ?? 0) < most || this.#keys.has(keyOf(refusal))) this.#count(refusal, now, times);
-    // A report of an edge can name routes that do not exist, so these are merged, too.
-    else this.#count(generalize({ actor: NOBODY, apiKey: null, edge, route: edge && route ? '' : route }), now, times);
+    const { elsewhere, route } = refusal;
+    const most = elsewhere ? MAX_REPORTED_KEYS : MAX_KEYS;
+    if ((this.#sizes.get(elsewhere?.reporter) ?? 0) < most || this.#keys.has(keyOf(refusal)))
+      this.#count(refusal, now, times);
+    // A report can name routes that do not exist, so these are merged, too.
+    else
+      this.#count(
+        generalize({ actor: NOBODY, apiKey: null, elsewhere, route: elsewhere && route ? '' : route }),
+        now,
+        times,
+      );
   }
 
   #count(refusal: Refusal, now: number, times: number): void {
-    const { reason, actor, missing, tool, address, edge } = refusal;
+    const { reason, actor, missing, tool, address, elsewhere } = refusal;
     const key = keyOf(refusal);
     let kinds = this.#keys.get(key);
     if (!kinds) {
       this.#keys.set(key, (kinds = new Map<string, CountedRefusal>()));
-      this.#sizes.set(edge?.id, (this.#sizes.get(edge?.id) ?? 0) + 1);
+      this.#sizes.set(elsewhere?.reporter, (this.#sizes.get(elsewhere?.reporter) ?? 0) + 1);
     }
     const kind = JSON.stringify([reason, actor.name, missing, tool, address]);
     const counted = kinds.get(kind) ?? kinds.get(VARIOUS);
@@ -92,8 +98,12 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, tool, address, route, edge }: Refusal, count: number, at: number): void {
-    const optional = { missing, tool, route, edge: edge && { id: edge.id, name: edge.name } };
+  #addDraft(
+    { reason, actor, apiKey, missing, tool, address, route, elsewhere }: Refusal,
+    count: number,
+    at: number,
+  ): void {
+    const optional = { missing, tool, route, ...elsewhere?.details };
     const after = { reason, count, ...withoutUndefined(optional) };
     this.#due.push({
       at,
@@ -110,11 +120,11 @@ export class RefusalSampler {
 const NOBODY: AuditActor = { kind: 'REQUEST', id: null, name: null };
 
 /** Identifies the key that a refusal concerns; the same for all that concern none. */
-function keyOf({ actor, apiKey, route, edge }: Pick<Refusal, 'actor' | 'apiKey' | 'route' | 'edge'>): string {
-  return JSON.stringify([actor.id, apiKey?.id, route, edge?.id]);
+function keyOf({ actor, apiKey, route, elsewhere }: Pick<Refusal, 'actor' | 'apiKey' | 'route' | 'elsewhere'>): string {
+  return JSON.stringify([actor.id, apiKey?.id, route, elsewhere?.reporter]);
 }
 
 /** Reduces a refusal to the part that all kinds share: the key, if it is known. */
-function generalize({ actor, apiKey, route, edge }: Omit<Refusal, 'reason'>): Refusal {
-  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey, route, edge };
+function generalize({ actor, apiKey, route, elsewhere }: Omit<Refusal, 'reason'>): Refusal {
+  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey, route, elsewhere };
 }
