@@ -7,7 +7,6 @@ import { ROOT } from '../support/process.ts';
 /** Files of the core that still name a feature. Take out those that are free. */
 const NOT_YET: readonly string[] = [
   'src/cli/views/key-view.ts',
-  'src/commands/apikey/explain.ts',
   'src/graphql/schema-types.ts',
   'src/index.ts',
   'src/keys/added/index.ts',
@@ -31,6 +30,7 @@ const MEANT_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
   'src/cli/prompts/rich-prompts.ts': ['effect'],
   'src/cli/serve/serving-command.ts': ['session'],
   'src/commands/apikey/exec.ts': ['usage'],
+  'src/commands/apikey/explain.ts': ['usage'],
   'src/commands/apikey/index.ts': ['usage'],
   'src/commands/apikey/verify.ts': ['usage'],
   'src/commands/serve.ts': ['usage'],

@@ -15,13 +15,17 @@ describeAlwaysOnEach('the core', () => {
         env: { SVC_API_DATABASE: database },
       });
       assert.equal(code, 0, stderr || stdout);
-      return JSON.parse(stdout) as { key: string; keys: { name: string }[] };
+      return JSON.parse(stdout) as { key: string; keys: { name: string; budgets: object[] }[] };
     };
     const { key: first } = await run('create', '--name', 'CI', '--roles', 'ADMIN');
     const { key } = await run('rotate', 'CI', '--grace', '0s');
     assert.notEqual(key, first);
-    await run('create', '--name', 'Bot', '--roles', 'VIEWER');
-    assert.deepEqual((await run('list')).keys.map(({ name }) => name).toSorted(), ['Bot', 'CI']);
+    await run('create', '--name', 'Bot', '--roles', 'VIEWER', '--budget', '5');
+    const { keys: listed } = await run('list');
+    assert.deepEqual(Object.fromEntries(listed.map(({ name, budgets }) => [name, budgets])), {
+      Bot: [{ limit: '5/budget', left: 5 }],
+      CI: [],
+    });
 
     const served = await startServe(database);
     try {

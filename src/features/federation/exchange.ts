@@ -1,4 +1,5 @@
 import { People } from '../people/people.ts';
+import { FEDERATION } from '../people/refuse.ts';
 import { chainExpiry, heldGrants, OPERATOR, type Principal, requireToGrant } from '../../keys/authorization/index.ts';
 import { assertValid, formatTime, type Issue, printable } from '../../keys/basics/index.ts';
 import {
@@ -13,7 +14,6 @@ import {
 } from '../../keys/changes/index.ts';
 import {
   type ApiKey,
-  FEDERATION,
   type NewKey,
   statusOf,
   type StoredKey,

@@ -1,5 +1,6 @@
 import { formatList, isRecord, printable } from '../../keys/basics/index.ts';
-import { FEDERATION, type Person } from '../../keys/key/index.ts';
+import type { Person } from '../../keys/key/index.ts';
+import { FEDERATION } from '../people/refuse.ts';
 import type { Grants } from '../../keys/repository/index.ts';
 import { OWN_CLIENT } from '../consent/clients.ts';
 import type { TokenIssuer } from './token-issuer.ts';

@@ -1,6 +1,8 @@
 import { KeysError, printable } from '../../keys/basics/index.ts';
-import { type ApiKey, FEDERATION, type Person } from '../../keys/key/index.ts';
+import type { ApiKey, Person } from '../../keys/key/index.ts';
 
+/** The issuer of keys that stand for rules of token exchange. No provider or header has this name. */
+export const FEDERATION = 'federation';
 /** The fields that are those of the latest sign-in. */
 const SIGNED_IN: ReadonlySet<string> = new Set(['name', 'roles', 'permissions']);
 const BY_SIGN_IN = 'Their name and grants are set when they sign in, by "people" in svc-api.yaml.';

@@ -7,7 +7,6 @@ import { isBudgetUnit, USED_LIMITS } from '../../keys/basics/index.ts';
  */
 export const spentLimits: OwnFeature = {
   name: 'spent-limits',
-  store: async () => (await import('./store.ts')).spentLimitStore,
   onKeys: {
     async replacing(transaction, { apiKey: key, replaced: [named, ...others], takesOwnPlace }) {
       const spent = await transaction.port(USED_LIMITS).find([named, ...others].map(({ id }) => id));

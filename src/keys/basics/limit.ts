@@ -39,7 +39,7 @@ interface UsedLimitsWriter extends UsedLimits {
   insert(used: readonly UsedLimit[]): Promise<void>;
 }
 /** The port for used limits. */
-export const USED_LIMITS = declarePort<UsedLimits, UsedLimitsWriter>('spent limits');
+export const USED_LIMITS = declarePort<UsedLimits, UsedLimitsWriter>('used limits');
 
 /** A budget of a key, such as `1000/budget`, and the amount that is left. */
 export interface Budget {

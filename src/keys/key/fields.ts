@@ -361,7 +361,7 @@ function address(common: Common) {
     rule: orNull(anyText),
     validate: (given) => {
       if (given === null || readAudience(given) !== undefined) return [];
-      const message = `"${name}" is not an address, such as https://mcp.example.org/mcp.`;
+      const message = `"${name}" is not an address, such as https://api.example.org/v1.`;
       return [{ code: 'INPUT_INVALID', message }];
     },
     read: (given) => (given === null ? null : readAudience(given)!),

@@ -50,6 +50,3 @@ export function personIn(value: unknown): Person | undefined {
   const { issuer, subject, name } = value as Record<string, unknown>;
   return canName(issuer) && canName(subject) && canName(name) ? { issuer, subject, name } : undefined;
 }
-
-/** The issuer of keys that stand for rules of token exchange. No provider or header has this name. */
-export const FEDERATION = 'federation';

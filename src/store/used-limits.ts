@@ -1,14 +1,16 @@
 import type { Kysely } from 'kysely';
-import { USED_LIMITS, type UsedLimit } from '../../keys/basics/index.ts';
-import { chunksOf, portOfStore, type StoreOfFeature, type Tables } from '../../store/index.ts';
+import { USED_LIMITS, type UsedLimit } from '../keys/basics/index.ts';
+import { portOfStore } from './port-of-store.ts';
+import { chunksOf } from './rows.ts';
+import type { Tables } from './tables.ts';
 
-/** Usage of limits by key. */
-const spentLimits = portOfStore({
+/** How much of their limits keys have used. */
+export const usedLimits = portOfStore({
   port: USED_LIMITS,
-  read: ({ run }) => ({ find: (keyIds) => run((db) => findSpent(db, keyIds)) }),
+  read: ({ run }) => ({ find: (keyIds) => run((db) => findUsed(db, keyIds)) }),
   write: ({ db }) => ({
-    async insert(spent) {
-      for (const chunk of chunksOf(spent)) {
+    async insert(used) {
+      for (const chunk of chunksOf(used)) {
         const rows = chunk.map(({ keyId, unusedAt, ...limit }) => ({ key_id: keyId, unused_at: unusedAt, ...limit }));
         await db.insertInto('limit_states').values(rows).execute();
       }
@@ -16,10 +18,7 @@ const spentLimits = portOfStore({
   }),
 });
 
-/** Its part of a store: the tables are those of limits. */
-export const spentLimitStore: StoreOfFeature = { ports: [spentLimits] };
-
-async function findSpent(db: Kysely<Tables>, keyIds: readonly string[]): Promise<UsedLimit[]> {
+async function findUsed(db: Kysely<Tables>, keyIds: readonly string[]): Promise<UsedLimit[]> {
   const found: UsedLimit[] = [];
   for (const chunk of chunksOf(keyIds)) {
     const rows = await db.selectFrom('limit_states').selectAll().where('key_id', 'in', chunk).execute();
