@@ -50,7 +50,7 @@ export interface BearerEnv {
     };
 }
 
-export interface CatalogAdditions extends Vocabulary {
+export interface CatalogAdditions extends OwnNames {
     builtinResources?: (typeof BUILTIN_RESOURCES)[number];
     roles?: Readonly<Record<string, readonly Permission[]>>;
     defaultLimits?: readonly string[];
@@ -93,6 +93,7 @@ export interface Config {
     readonly file: string | undefined;
     readonly resources: readonly HostResource[];
     readonly actions: readonly string[];
+    readonly prefix: string | undefined;
     readonly builtinResources: (typeof BUILTIN_RESOURCES)[number];
     readonly roles: Readonly<Record<string, readonly Permission[]>>;
     readonly credentials: readonly CredentialPlace[];
@@ -265,7 +266,7 @@ export type ListenOptions = ServerOptions & {
 
 export declare function loadConfig(options?: LoadConfigOptions): Promise<Config>;
 
-export interface LoadConfigOptions extends Vocabulary {
+export interface LoadConfigOptions extends OwnNames {
     file?: string;
     env?: NodeJS.ProcessEnv;
     onUnmet?: (text: string) => void;
@@ -1152,6 +1153,7 @@ interface ById {
 export interface Catalog {
     readonly resources: readonly string[];
     readonly offered: readonly string[];
+    readonly prefix: string;
     readonly actions: readonly Action[];
     readonly roles: readonly Role[];
     readonly defaultLimits: readonly Limit[];
@@ -1945,6 +1947,10 @@ export interface OwnKeyListener extends KeyListener, PruneListener {
     readonly used?: (ports: WritePorts, uses: readonly KeyUse[]) => Promise<void>;
     readonly condensing?: (ports: WritePorts, now: number, rows: number) => Promise<boolean>;
     readonly forgetting?: (ports: WritePorts, ids: readonly string[], rows: number) => Promise<boolean>;
+}
+
+export interface OwnNames extends Vocabulary {
+    readonly prefix?: string | undefined;
 }
 
 export interface OwnSchema {

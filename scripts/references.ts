@@ -10,7 +10,7 @@ import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
 import { resolverTypes } from './graphql-types.ts';
-import { SCANNER_RULES } from '../src/features/scan/cli/scanner-rules.ts';
+import { scannerRules } from '../src/features/scan/cli/scanner-rules.ts';
 import { keysSchema } from './keys-schema.ts';
 import { surfaceReport } from './library-surface.ts';
 import { pagesWithParts } from './tables.ts';
@@ -28,9 +28,9 @@ export async function references(): Promise<Record<string, string>> {
     ...resolverTypes(),
     'schemas/config.schema.json': configSchema(),
     'schemas/keys.schema.json': keysSchema(),
-    'examples/scanners/gitleaks.toml': SCANNER_RULES.gitleaks,
-    'examples/scanners/trufflehog.yaml': SCANNER_RULES.trufflehog,
-    'examples/scanners/pre-commit.yaml': SCANNER_RULES['pre-commit'],
+    'examples/scanners/gitleaks.toml': scannerRules('svc').gitleaks,
+    'examples/scanners/trufflehog.yaml': scannerRules('svc').trufflehog,
+    'examples/scanners/pre-commit.yaml': scannerRules('svc')['pre-commit'],
   };
 }
 

@@ -12,10 +12,11 @@ const config: Config = await loadConfig();
 const log: Log = await openLog('info');
 const telemetry = await startTelemetry({ metrics: true, log });
 
-const { resources, actions, roles, limits, policy, consent } = config;
+const { resources, actions, prefix, roles, limits, policy, consent } = config;
 const keys = await openKeys({
   resources,
   actions,
+  prefix,
   roles,
   defaultLimits: limits.default,
   policy,

@@ -9,6 +9,7 @@ import {
   createCatalog,
   HOST_ACTIONS,
   HOST_RESOURCES,
+  type OwnNames,
   parsePermissions,
   type Vocabulary,
   vocabularyOf,
@@ -88,8 +89,14 @@ export async function hostExtensions(config: Config): Promise<SchemaExtension[]>
 }
 
 /** The host's own resources and actions. Its resolvers are not loaded. */
-export async function hostVocabulary(config: Config): Promise<Required<Vocabulary>> {
-  return vocabularyOf(...(await hostExtensions(config)));
+export async function hostVocabulary(config: Config): Promise<OwnNames & Required<Vocabulary>> {
+  return vocabularyOf(...(await hostExtensions(config)), { prefix: hostPrefix(config) });
+}
+
+/** The start of secrets that a host's package.json names. Its form was checked when the features were chosen. */
+export function hostPrefix({ pjson }: Pick<Config, 'pjson'>): string | undefined {
+  const { prefix } = ((pjson as { 'svc-api'?: unknown })['svc-api'] ?? {}) as { prefix?: unknown };
+  return typeof prefix === 'string' ? prefix : undefined;
 }
 
 /** The resolvers of a hook's part, with a time limit if a function loads them. */
@@ -228,7 +235,7 @@ export async function additionsOf({
   if (!found) {
     const needsHost = !permissions || !areBuiltIn(permissions);
     if (!needsHost) debug('the hooks of the host were not asked', () => ({ reason: 'all grants are built in' }));
-    return { ...(needsHost && (await hostVocabulary(config))), declaredIn };
+    return { ...(needsHost ? await hostVocabulary(config) : { prefix: hostPrefix(config) }), declaredIn };
   }
   const ofHost = await hostVocabulary(config);
   const { parseConfig } = await import('../config/load-config.ts');

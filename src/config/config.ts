@@ -37,6 +37,8 @@ export interface Config {
   readonly resources: readonly HostResource[];
   /** Actions beside the built-in ones. */
   readonly actions: readonly string[];
+  /** The start of new secrets; undefined for `svc`, or that of the host. */
+  readonly prefix: string | undefined;
   /** The visibility of the built-in resources. */
   readonly builtinResources: (typeof BUILTIN_RESOURCES)[number];
   /** Roles beside the built-in ones. */
@@ -76,6 +78,7 @@ export const CORE_DEFAULTS = {
   file: undefined,
   resources: [],
   actions: [],
+  prefix: undefined,
   builtinResources: 'shown',
   roles: {},
   credentials: BEARER_ALONE,

@@ -6,14 +6,16 @@ import {
   type DocumentIssue,
   KeysError,
   printable,
+  text,
 } from '../keys/basics/index.ts';
-import { HOST_ACTIONS, HOST_RESOURCES, type Vocabulary } from '../keys/permissions/index.ts';
+import { invalidPrefix } from '../keys/secret/index.ts';
+import { HOST_ACTIONS, HOST_RESOURCES, type OwnNames } from '../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import type { Config } from './config.ts';
 
 /** Options of `loadConfig`. */
-export interface LoadConfigOptions extends Vocabulary {
+export interface LoadConfigOptions extends OwnNames {
   /** A path. Default: `SVC_API_CONFIG`, or `svc-api/svc-api.yaml` in the user's configuration folder. */
   file?: string;
   /** Default: the environment of the process. */
@@ -38,6 +40,7 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Confi
     env: anything,
     resources: HOST_RESOURCES,
     actions: HOST_ACTIONS,
+    prefix: (value, name) => text(value, name) ?? invalidPrefix(value as string),
     onUnmet: aFunction(),
   });
   const { file, env = process.env, onUnmet, ...ofHost } = options;
@@ -48,7 +51,7 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Confi
 /** The configuration in a file that was read; the default one without a file. @throws KeysError CONFIG_INVALID */
 export async function parseConfig(
   file: ConfigFile | undefined,
-  ofHost: Vocabulary = {},
+  ofHost: OwnNames = {},
   onUnmet?: (text: string) => void,
 ): Promise<Config> {
   // Loaded on use, so that programs that only import the library start faster.

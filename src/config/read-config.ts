@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { invalidFeature, isAdded } from '../keys/added/index.ts';
 import { type DocumentIssue, isRecord, printable } from '../keys/basics/index.ts';
-import { createCatalog, type Vocabulary, vocabularyOf } from '../keys/permissions/index.ts';
+import { createCatalog, type OwnNames, vocabularyOf } from '../keys/permissions/index.ts';
 import { allFeatures } from '../features/index.ts';
 import { type AddedSection, checkAddedSection, readAddedSection } from './added-section.ts';
 import type { Config } from './config.ts';
@@ -43,7 +43,7 @@ interface ConfigContext {
   /** The absolute path of the file. */
   file: string;
   /** Resources and actions of the host, which roles and routes can name as well. */
-  ofHost: Vocabulary;
+  ofHost: OwnNames;
   lineOf?: SectionContext['lineOf'];
   /** Called with failed route expectations. By default they are errors. */
   onUnmet?: ((issues: readonly DocumentIssue[]) => void) | undefined;

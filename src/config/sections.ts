@@ -1,11 +1,12 @@
 import type { Section } from './section.ts';
-import { actions, builtinResources, limits, policy, resources, roles } from './sections/access.ts';
+import { actions, builtinResources, limits, policy, prefix, resources, roles } from './sections/access.ts';
 import { audit, cors, credentials, introspection, publicUrl, server, title, tls, trust } from './sections/server.ts';
 
 /** The sections of the core by name, in the order in which they are read and documented. */
 export const SECTIONS: Readonly<Record<string, Section>> = {
   resources,
   actions,
+  prefix,
   builtinResources,
   roles,
   credentials,

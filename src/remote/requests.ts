@@ -271,6 +271,8 @@ function readCatalog({
     // The server itself applies limits and its policy.
     defaultLimits: [],
     policy: NO_POLICY,
+    // The server makes secrets.
+    prefix: builtIn.prefix,
     declaredIn: 'the svc-api.yaml of the server',
     added: {},
     meaningOf: (role) => byName.get(role)?.description ?? '',

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { SchemaExtension } from '../graphql/index.ts';
 import type { CertificateFiles } from '../http/certificate.ts';
 import type { ServerOptions, StartedServer } from '../http/index.ts';
-import { type CatalogAdditions, type Vocabulary, vocabularyOf } from '../keys/permissions/index.ts';
+import { type CatalogAdditions, type OwnNames, vocabularyOf } from '../keys/permissions/index.ts';
 import { NO_LOG } from '../log.ts';
 import type { OpenKeys } from './open-keys.ts';
 
@@ -13,6 +13,8 @@ export interface OpenedService {
   readonly keys: OpenKeys;
   readonly config: Config;
   readonly extensions: readonly SchemaExtension[];
+  /** What the host says of its own. */
+  readonly ofHost: OwnNames;
 }
 
 /** A running service. */
@@ -30,7 +32,7 @@ export interface ServedService {
 export type StartService = (opened: OpenedService, server: ServerOptions) => Promise<ServedService>;
 
 /** The additions to the built-in catalog: the resources and actions of a host, and the declarations of its configuration. */
-export async function additionsIn(config: Config, ofHost: Vocabulary): Promise<CatalogAdditions> {
+export async function additionsIn(config: Config, ofHost: OwnNames): Promise<CatalogAdditions> {
   const { additionsOfFeatures } = await import('../features/index.ts');
   const { builtinResources, roles, limits, policy, added } = config;
   return {
@@ -81,10 +83,9 @@ export class ConfiguredServer {
    * @throws KeysError TLS_INVALID; Error as `createCatalog`; errors of the service
    */
   async take(config: Config): Promise<void> {
-    const { extensions } = this.#opened;
+    const { extensions, ofHost } = this.#opened;
     const { server } = this.service;
-    const ofHost = vocabularyOf(...extensions);
-    const opened = { keys: this.keys.withAdditions(await additionsIn(config, ofHost)), config, extensions };
+    const opened = { keys: this.keys.withAdditions(await additionsIn(config, ofHost)), config, extensions, ofHost };
     const goOn = await this.service.prepare(opened);
     const tls = certificateOf(this.#server, config);
     const isTls = tls ? await server.replaceCertificate(tls) : server.url.startsWith('https:');

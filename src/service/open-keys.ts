@@ -47,6 +47,7 @@ export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
 const ADDITIONS = {
   resources: HOST_RESOURCES,
   actions: HOST_ACTIONS,
+  prefix: orUndefined(text),
   builtinResources: oneOf(...BUILTIN_RESOURCES),
   // The names are the installation's own. `createCatalog` checks the permissions together with the resources.
   roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),

@@ -30,6 +30,7 @@ describe('the configuration', () => {
       file: undefined,
       resources: [],
       actions: [],
+      prefix: undefined,
       builtinResources: 'shown',
       roles: {},
       credentials: ['bearer'],
@@ -56,6 +57,7 @@ describe('the configuration', () => {
 $schema: ./config.schema.json
 resources: [WIKI, { name: VAULT_ITEM, credentials: true }]
 actions: [PUBLISH]
+prefix: acme
 roles: { EDITOR: [WIKI:READ_ANY, wiki:update_any, WIKI:READ_ANY], KEEPER: [VAULT_ITEM:READ_OWN, BACKUP:READ_ANY] }
 credentials: [bearer, { header: X-Api-Key }, basic]
 trust: [10.0.0.0/8, "fd00::/8"]
@@ -82,6 +84,7 @@ builtinResources: hidden
       file,
       resources: [{ name: 'WIKI' }, { name: 'VAULT_ITEM', credentials: true }],
       actions: ['PUBLISH'],
+      prefix: 'acme',
       builtinResources: 'hidden',
       roles: { EDITOR: ['WIKI:READ_ANY', 'WIKI:UPDATE_ANY'], KEEPER: ['VAULT_ITEM:READ_OWN', 'BACKUP:READ_ANY'] },
       credentials: ['bearer', { header: 'x-api-key' }, 'basic'],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import type { Config } from '../../src/config/config.ts';
 import { defaultConfig } from '../../src/config/default-config.ts';
+import { vocabularyOf } from '../../src/keys/permissions/index.ts';
 import { ConfiguredServer } from '../../src/service/configured-server.ts';
 import { serveApp } from '../../src/service/create-app.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
@@ -28,7 +29,7 @@ describe('a server whose configuration changes', () => {
   const start = async (config: Config, extensions: SchemaExtension[] = []) => {
     keys = await openKeys({ database: tempStore(), resources: config.resources });
     const server = { host: '127.0.0.1', port: 0, log };
-    configured = await ConfiguredServer.start({ keys, config, extensions }, server, serveApp({ console: false }));
+    configured = await ConfiguredServer.start({ keys, config, extensions, ofHost: vocabularyOf(...extensions) }, server, serveApp({ console: false }));
     return { running: configured.service.server };
   };
   const secretOf = async () => (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).key;

@@ -343,11 +343,34 @@ describe('a host that chooses features', () => {
     assert.doesNotMatch(await logged([]), /\/console/);
   });
 
+  it('makes secrets that begin with its prefix, where the configuration names no other', async () => {
+    const folder = newHost(' ', ['svc-api'], { prefix: 'acme' });
+    const config = join(folder, 'svc-api.yaml');
+    for (const [text, start] of [
+      ['resources: [WIKI]\n', 'acme_'],
+      ['prefix: wiki\n', 'wiki_'],
+    ] as const) {
+      writeFileSync(config, text, { mode: 0o600 });
+      for (const env of start === 'acme_' ? [{}, { SVC_API_CONFIG: config }] : [{ SVC_API_CONFIG: config }]) {
+        const args = [
+          'apikey',
+          'create',
+          `${start === 'acme_' ? 'A' : 'B'}${Object.keys(env).length}`,
+          '--roles',
+          'GUEST',
+        ];
+        const { stdout, stderr } = await runIn(folder, args, env);
+        assert.ok(stdout.startsWith(start), stderr);
+      }
+    }
+  });
+
   it('makes only our commands refuse an unknown feature, by its name', async () => {
     for (const [settings, code, pattern] of [
       [{ features: ['aply'] }, 'FEATURE_INVALID', /acme chooses the feature "aply", .* Did you mean apply\?/],
       [{ features: 'apply' }, 'HOST_INVALID', /"svc-api"\.features must be a list/],
       [{ feature: [] }, 'HOST_INVALID', /"svc-api"\["feature"\] is not a setting/],
+      [{ prefix: 'a_b' }, 'HOST_INVALID', /"svc-api"\.prefix must be 2 to 12 letters and digits/],
       [[], 'HOST_INVALID', /"svc-api" must be an object/],
     ] as const) {
       const folder = newHost(' ', ['svc-api'], settings);

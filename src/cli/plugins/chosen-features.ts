@@ -1,6 +1,7 @@
 import type { Command } from '@oclif/core/command';
 import type { Config, Topic } from '@oclif/core/interfaces';
 import { chooseFeatures, featuresFailed, isChosen, type KnownFeatures } from '../../keys/added/index.ts';
+import { invalidPrefix } from '../../keys/secret/index.ts';
 import { KeysError, printable } from '../../keys/basics/index.ts';
 
 /** Members of oclif's `Config` that have no method for removing entries. */
@@ -44,10 +45,12 @@ function namesIn({ name }: Config, settings: unknown): string[] | undefined {
     new KeysError('HOST_INVALID', `In the package.json of ${name}, "svc-api"${setting} ${problem}`);
   if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
     throw invalid('', 'must be an object, such as { "features": ["apply"] }.');
-  const { features, ...others } = settings as Record<string, unknown>;
+  const { features, prefix, ...others } = settings as Record<string, unknown>;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw invalid(`["${printable(unknown)}"]`, 'is not a setting. The only one is "features".');
+    throw invalid(`["${printable(unknown)}"]`, 'is not a setting. The settings are "features" and "prefix".');
+  if (prefix !== undefined && (typeof prefix !== 'string' || invalidPrefix(prefix) !== undefined))
+    throw invalid('.prefix', 'must be 2 to 12 letters and digits, such as "acme".');
   if (features === undefined) return undefined;
   if (!Array.isArray(features) || !features.every((each) => typeof each === 'string'))
     throw invalid('.features', 'must be a list of names of features, such as ["apply", "backup"].');

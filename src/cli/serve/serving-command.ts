@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { BaseCommand } from '../base-command.ts';
 import { CliError } from '../errors.ts';
-import { hostExtensions } from '../host.ts';
+import { hostExtensions, hostPrefix } from '../host.ts';
 import { commandText } from '../output.ts';
 import {
   configOfPrimary,
@@ -18,7 +18,7 @@ import { announce, FLUSH_MS, leave, listenForStop, serviceManager, type StopSign
 import type { ConfigFile } from '../../config/config-file.ts';
 import type { Config, ServerSettings } from '../../config/config.ts';
 import type { SchemaExtension } from '../../graphql/index.ts';
-import { type Catalog, createCatalog, type Vocabulary, vocabularyOf } from '../../keys/permissions/index.ts';
+import { type Catalog, createCatalog, type OwnNames, vocabularyOf } from '../../keys/permissions/index.ts';
 
 import { debug, formatTime, isDebugged, millisecondsSince } from '../../keys/basics/index.ts';
 import type { ChangeSource } from '../../keys/repository/index.ts';
@@ -120,7 +120,7 @@ interface Configured {
   /** Tuning settings: flags and environment over the configuration. */
   settings: ServerSettings;
   extensions: readonly SchemaExtension[];
-  ofHost: Vocabulary;
+  ofHost: OwnNames;
 }
 
 interface ServingContext extends Omit<Serving, 'count' | 'config'> {
@@ -217,7 +217,7 @@ export abstract class ServingCommand extends BaseCommand {
   private async configured({ settings }: Pick<Serving, 'settings'>, file: ConfigFile | undefined): Promise<Configured> {
     const { parseConfig } = await import('../../config/load-config.ts');
     const extensions = await hostExtensions(this.config);
-    const ofHost = vocabularyOf(...extensions);
+    const ofHost = vocabularyOf(...extensions, { prefix: hostPrefix(this.config) });
     const config = await parseConfig(file, ofHost);
     return { config, settings: { ...config.server, ...settings }, extensions, ofHost };
   }
@@ -272,7 +272,7 @@ export abstract class ServingCommand extends BaseCommand {
         log: this.logger,
       };
       const started = hasStore ? withBackground(start, beside, telemetry?.metrics) : start;
-      const configured = await ConfiguredServer.start({ keys, config, extensions }, server, started);
+      const configured = await ConfiguredServer.start({ keys, config, extensions, ofHost }, server, started);
       source.follow(async (file) => {
         try {
           const changed = await parseConfig(file, ofHost);

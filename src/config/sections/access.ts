@@ -18,6 +18,7 @@ import {
   readPolicy,
   ROLES,
 } from '../../keys/permissions/index.ts';
+import { invalidPrefix } from '../../keys/secret/index.ts';
 import { CORE_DEFAULTS } from '../config.ts';
 import { DURATION, LIMIT, PERMISSION } from '../patterns.ts';
 import {
@@ -107,6 +108,15 @@ export const actions = section({
       ),
     ),
   into: (actions) => ({ actions }),
+});
+
+export const prefix = section({
+  description:
+    'The start of new secrets, such as acme for acme_…: 2 to 12 letters and digits. Earlier keys go on working.',
+  otherwise: 'svc',
+  page: '#prefix',
+  schema: () => textWith(invalidPrefix, { pattern: '^[0-9A-Za-z]{2,12}$' }),
+  into: (prefix) => ({ prefix }),
 });
 
 /** The valid actions of the file. */

@@ -510,7 +510,7 @@ export class Declarations {
     const checked = await checkDeclared('keys.declarations.apply', declared, place);
     const found = await findDifferences(place, checked, rules, { upToFirst: true });
     if (!hasChanges(found)) return { plan: await decideChanges(place, found, rules), created: [], rotated: [] };
-    const newSecret = () => createSecret(randomBytes);
+    const newSecret = () => createSecret(randomBytes, this.#options.catalog.prefix);
     return transactions.runWithSecrets(
       actor,
       {

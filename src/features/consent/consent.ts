@@ -139,7 +139,7 @@ export class Consent {
       operator,
       suffix: randomLetters(SUFFIX_LENGTH, randomBytes),
       id: randomId(),
-      secret: createSecret(randomBytes),
+      secret: createSecret(randomBytes, catalog.prefix),
       codeDigest: digestCode('redirect', code),
     };
     const request = await this.#options.transactions.run(actor, (transaction) =>

@@ -11,7 +11,7 @@ import {
   requestEntry,
 } from './consent-request.ts';
 import type { KeyFinder, KeyWriter } from '../../keys/repository/index.ts';
-import { createSecret, type RandomBytes } from '../../keys/secret/index.ts';
+import { createSecret, prefixIn, type RandomBytes } from '../../keys/secret/index.ts';
 import { keyOf } from './approval.ts';
 import { actorOf } from './ask.ts';
 import { bytesFrom, createSalt, digestCode } from './codes.ts';
@@ -145,7 +145,7 @@ async function issue(
   const agreed = keyExpiresAt ?? (caller === OPERATOR ? null : chainExpiry(caller.chain));
   const end = lifetime === null ? agreed : Math.min(now + lifetime, agreed ?? Number.POSITIVE_INFINITY);
   const salt = createSalt(randomBytes);
-  const { secret, token, refresh } = firstOf(request, redemption, { salt, end });
+  const { secret, token, refresh } = firstOf(request, redemption, { salt, end, prefix: catalog.prefix });
   const input = keyOf(request, { ...approval, ...(refresh && { keyExpiresAt: refreshableUntil(now, end) }) });
   const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret, audience }));
   await consents.update({ ...request, status: 'USED', keyId: key.id, given: { at: now, salt } });
@@ -162,11 +162,11 @@ async function issue(
 function firstOf(
   { client }: ConsentRequest,
   redemption: Redemption,
-  { salt, end }: { salt: string; end: number | null },
+  { salt, end, prefix }: { salt: string; end: number | null; prefix: string },
 ): Partial<ReturnType<typeof firstPair>> & Pick<ReturnType<typeof firstPair>, 'secret'> {
   const code = 'code' in redemption ? `${redemption.code} ${redemption.verifier}` : redemption.deviceCode;
   const bytes = bytesFrom(code, salt);
-  return client.refreshes ? firstPair(end, bytes) : { secret: createSecret(bytes) };
+  return client.refreshes ? firstPair(end, bytes, prefix) : { secret: createSecret(bytes, prefix) };
 }
 
 /** Answers a code once more that was just used, by the same key, as long as that has the same secret. */
@@ -177,8 +177,10 @@ export async function repeatKey(
   now: number,
 ): Promise<Redeemed> {
   const apiKey = await find.findById(request.keyId!);
-  const { secret, token } = firstOf(request, redemption, { salt, end: null });
-  if (apiKey?.publicId !== secret.publicId) return USED;
+  if (!apiKey) return USED;
+  const prefix = prefixIn(apiKey.publicId);
+  const { secret, token } = firstOf(request, redemption, { salt, end: null, prefix });
+  if (apiKey.publicId !== secret.publicId) return USED;
   return { key: secret.text, apiKey: withoutDigests(apiKey), refreshToken: token, at: now };
 }
 

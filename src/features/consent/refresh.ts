@@ -4,7 +4,7 @@ import { rotatedKey, Transaction, type TransactionOptions } from '../../keys/cha
 import { type ApiKey, secretSince, withoutDigests } from '../../keys/key/index.ts';
 import { CONSENTS, type ConsentFinder, type Refresh } from './consent-request.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../../keys/repository/index.ts';
-import { createSecret, type RandomBytes, type Secret } from '../../keys/secret/index.ts';
+import { createSecret, prefixIn, type RandomBytes, type Secret } from '../../keys/secret/index.ts';
 import { bytesFrom, createCode, createSalt, digestCode } from './codes.ts';
 
 /** Lifetime of a secret that its application can refresh, in milliseconds. */
@@ -72,26 +72,30 @@ export function refreshableUntil(now: number, last: number | null): number {
 }
 
 /** The first pair of a key, and its stored form. */
-export function firstPair(endsAt: number | null, randomBytes: RandomBytes): Pair & { refresh: Refresh } {
+export function firstPair(
+  endsAt: number | null,
+  randomBytes: RandomBytes,
+  prefix: string,
+): Pair & { refresh: Refresh } {
   const family = createCode(randomBytes);
-  const pair = pairOf(family, createCode(randomBytes));
+  const pair = pairOf(family, createCode(randomBytes), prefix);
   const digests = { family: digestCode('family', family), current: digestCode('refresh', pair.token) };
   return { ...pair, refresh: { ...digests, previous: null, salt: null, endsAt } };
 }
 
-function pairOf(family: string, own: string): Pair {
-  return { secret: createSecret(bytesFrom(own, '')), token: `${family}.${own}` };
+function pairOf(family: string, own: string, prefix: string): Pair {
+  return { secret: createSecret(bytesFrom(own, ''), prefix), token: `${family}.${own}` };
 }
 
 /** The pair that a token is of. */
-function presentPair(token: string): Pair {
+function presentPair(token: string, prefix: string): Pair {
   const [, family, own] = TOKEN.exec(token)!;
-  return pairOf(family!, own!);
+  return pairOf(family!, own!, prefix);
 }
 
 /** The pair that replaces that of a token: always the same by the same salt, but nothing without the token. */
-function nextPair(token: string, salt: string): Pair {
-  return pairOf(TOKEN.exec(token)![1]!, createCode(bytesFrom(token, salt)));
+function nextPair(token: string, salt: string, prefix: string): Pair {
+  return pairOf(TOKEN.exec(token)![1]!, createCode(bytesFrom(token, salt)), prefix);
 }
 
 /** A key whose application shows a token for it: the newest pair is good enough, or is replaced. */
@@ -129,7 +133,8 @@ export async function findRefreshing<Key extends ApiKey>(
   const isPrevious = digest === previous && salt !== null && now < since + leeway;
   if (digest !== current && !isPrevious)
     return { ...refused('a refresh token that was replaced'), ...(!key.damaged && { reused: key }) };
-  const pair = isPrevious ? nextPair(refreshToken, salt) : presentPair(refreshToken);
+  const prefix = prefixIn(key.publicId);
+  const pair = isPrevious ? nextPair(refreshToken, salt, prefix) : presentPair(refreshToken, prefix);
   if (pair.secret.publicId !== key.publicId) {
     // Another process may have refreshed the pair since the lookup.
     const isOutdated = (await findByRefreshToken(consents, refreshToken))?.current !== current;
@@ -166,7 +171,7 @@ export async function refreshKey(
   const known = found.replaces;
   const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor: actorOfKey(key) });
   const salt = createSalt(randomBytes);
-  const { secret, token } = nextPair(request.refreshToken, salt);
+  const { secret, token } = nextPair(request.refreshToken, salt, options.catalog.prefix);
   const parents = (await transaction.findChain(key)).keys.slice(1);
   const ends = [known.endsAt, ...parents.map(({ expiresAt }) => expiresAt)].filter((end) => end !== null);
   const said = Math.min(secretSince(key) + SECRET_MS, key.expiresAt ?? Number.POSITIVE_INFINITY);

@@ -113,7 +113,7 @@ export class Containments {
   async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
     const now = this.#options.clock();
     const from = since === undefined ? 0 : requirePassedTime(since, now);
-    const newSecret = () => createSecret(this.#options.randomBytes);
+    const newSecret = () => createSecret(this.#options.randomBytes, this.#options.catalog.prefix);
     return this.#options.transactions.run(
       actor,
       async (transaction) => {

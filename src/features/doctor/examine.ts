@@ -3,7 +3,7 @@ import { configLocation, readConfigFile } from '../../config/config-file.ts';
 import { parseConfig } from '../../config/load-config.ts';
 import type { CheckedStore } from '../../feature.ts';
 import { readCertificate } from '../../http/certificate.ts';
-import type { Vocabulary } from '../../keys/permissions/index.ts';
+import type { OwnNames } from '../../keys/permissions/index.ts';
 import type { ProgressReport } from '../../keys/basics/index.ts';
 import { readAuditKey } from '../../store/whole-store.ts';
 import { checkFeatures } from './checks.ts';
@@ -16,7 +16,7 @@ interface ExamineOptions {
   configFile: string | undefined;
   env: NodeJS.ProcessEnv;
   /** The host's own resources and actions, which the configuration can name. */
-  ofHost: () => Promise<Vocabulary>;
+  ofHost: () => Promise<OwnNames>;
   /** Findings about the environment of the process. */
   environment: readonly Finding[];
   onVerified?: ProgressReport | undefined;

@@ -127,7 +127,7 @@ export class Exchange {
       expiresAt: formatTime(end),
     };
     assertValid(validateNewKey(input, catalog, now));
-    const secret = createSecret(randomBytes);
+    const secret = createSecret(randomBytes, catalog.prefix);
     return { input, secret, key: buildKey(input, { catalog, now, id: randomId(), secret, audience }) };
   }
 }

@@ -11,6 +11,7 @@ import {
   textOr,
   yesOrNo,
 } from '../basics/index.ts';
+import { DEFAULT_PREFIX, invalidPrefix, knowPrefix } from '../secret/index.ts';
 import { MAX_NAMED, type Policy, type PolicyRules, readPolicy } from './policy.ts';
 
 /** The built-in resources. An installation adds its own. */
@@ -116,6 +117,8 @@ export interface Catalog {
    * there are others.
    */
   readonly offered: readonly string[];
+  /** The start of new secrets. */
+  readonly prefix: string;
   /** The built-in actions, then the installation's own. */
   readonly actions: readonly Action[];
   /** The built-in roles and the installation's own. */
@@ -185,7 +188,7 @@ export const HOST_ACTIONS: Rule<readonly string[]> = (value, path) => {
   return repeated === undefined ? undefined : `has "${printable(repeated)}" twice.`;
 };
 
-/** Resources and actions that an installation or a host adds. */
+/** Resources and actions that an installation, a host or a plugin adds. */
 export interface Vocabulary {
   /** Names have capital letters, digits and underscores, at most 64. */
   readonly resources?: readonly HostResource[];
@@ -193,11 +196,18 @@ export interface Vocabulary {
   readonly actions?: readonly string[];
 }
 
-/** The resources and actions of several parts. */
-export function vocabularyOf(...parts: readonly Vocabulary[]): Required<Vocabulary> {
+/** What an installation or a host says of its own. */
+export interface OwnNames extends Vocabulary {
+  /** The start of new secrets in place of `svc`: 2 to 12 letters and digits. */
+  readonly prefix?: string | undefined;
+}
+
+/** The resources and actions of several parts, and the last prefix. */
+export function vocabularyOf(...parts: readonly OwnNames[]): OwnNames & Required<Vocabulary> {
   return {
     resources: parts.flatMap(({ resources = [] }) => resources),
     actions: parts.flatMap(({ actions = [] }) => actions),
+    prefix: parts.findLast(({ prefix }) => prefix !== undefined)?.prefix,
   };
 }
 
@@ -205,7 +215,7 @@ export function vocabularyOf(...parts: readonly Vocabulary[]): Required<Vocabula
  * An installation's own resources, actions and roles, its limits and policy for keys, and what features add to a
  * catalog.
  */
-export interface CatalogAdditions extends Vocabulary {
+export interface CatalogAdditions extends OwnNames {
   /** Hidden built-in resources keep working, but are not offered for choice. Default: shown. */
   builtinResources?: (typeof BUILTIN_RESOURCES)[number];
   /** The permissions of each role. Names follow the rule for resources. */
@@ -233,6 +243,7 @@ const NONE: readonly Permission[] = [];
 export function createCatalog({
   resources: declared = [],
   actions: declaredActions = [],
+  prefix = DEFAULT_PREFIX,
   builtinResources = 'shown',
   roles = {},
   defaultLimits = [],
@@ -262,6 +273,7 @@ export function createCatalog({
   assertNone([
     ...own.map(invalidResource),
     ...ownActions.map(invalidAction),
+    invalidPrefix(prefix),
     ...Object.keys(roles).map(invalidRole),
     ...limits.issues.map(({ message }) => message),
     ...issues.map(({ message }) => message),
@@ -272,8 +284,10 @@ export function createCatalog({
     ),
     ...Object.values(roles).flatMap((granted) => granted.map((item) => (known.has(item) ? undefined : unknown(item)))),
   ]);
+  knowPrefix(prefix);
   return {
     resources,
+    prefix,
     offered: [
       ...new Set(
         builtinResources === 'hidden' && ownNames.length > 0 ? ownNames : [...ownNames, ...resources.toSorted()],

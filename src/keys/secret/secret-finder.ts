@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { readSecret, SECRET_LENGTH, SECRET_START } from './secret.ts';
+import { MAX_PREFIX_LENGTH, readSecret, SECRET_REST_LENGTH } from './secret.ts';
 
 /** A secret and its position. */
 export interface FoundSecret {
@@ -12,6 +12,10 @@ export interface FoundSecret {
 }
 
 const LINE_FEED = 0x0a;
+const UNDERSCORE = 0x5f;
+/** The distance between the two underscores of a secret. */
+const BETWEEN = 13;
+const MIN_PREFIX_LENGTH = 2;
 
 /**
  * Finds secrets in a stream of bytes, by form and checksum, in bounded memory. The characters next to a secret do not
@@ -27,18 +31,21 @@ export class SecretFinder {
   *find(next: Buffer): Generator<FoundSecret> {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, next]) : next;
     let counted = 0;
-    let start = bytes.indexOf(SECRET_START, 0, 'latin1');
-    while (start >= 0) {
-      const secret = bytes.toString('latin1', start, start + SECRET_LENGTH);
-      const read = readSecret(secret);
-      if (read) {
+    let seen = 0;
+    for (let at = bytes.indexOf(UNDERSCORE); at >= 0; at = bytes.indexOf(UNDERSCORE, at + 1)) {
+      if (bytes[at + BETWEEN] !== UNDERSCORE || at < seen) continue;
+      for (let start = at - MIN_PREFIX_LENGTH; start >= Math.max(0, at - MAX_PREFIX_LENGTH); start -= 1) {
+        const secret = bytes.toString('latin1', start, at + SECRET_REST_LENGTH);
+        const read = readSecret(secret);
+        if (!read) continue;
         this.#advance(bytes, counted, start);
         counted = start;
+        seen = at + SECRET_REST_LENGTH;
         yield { secret, publicId: read.publicId, line: this.#line, column: this.#column };
+        break;
       }
-      start = bytes.indexOf(SECRET_START, start + 1, 'latin1');
     }
-    const end = Math.max(counted, bytes.length - SECRET_LENGTH + 1);
+    const end = Math.max(seen, counted, bytes.length - MAX_PREFIX_LENGTH - SECRET_REST_LENGTH + 1);
     this.#advance(bytes, counted, end);
     this.#rest = Buffer.from(bytes.subarray(end));
   }

@@ -22,41 +22,87 @@ const BODY_LENGTH = 43;
 export const CHECKSUM_LENGTH = 6;
 const IMPORTED = 'imported-';
 const SECRETLESS = 'person-';
-const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
+const OWN_PREFIX = /^([0-9A-Za-z]{2,12})_([0-9A-Za-z]{12})_…$/;
 const OTHER_PREFIX = new RegExp(`^(?:${IMPORTED}|${SECRETLESS})[0-9A-Za-z]{12}$`);
 
-/** The prefix of every secret in our own format. */
-export const SECRET_START = 'svc_';
-/** The length of a secret in our own format, in characters. */
-export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECKSUM_LENGTH;
+/** The start of secrets where an installation has no other: `svc_…`. */
+export const DEFAULT_PREFIX = 'svc';
+const PREFIX = /^[0-9A-Za-z]{2,12}$/;
+/** The most characters of the start of a secret. */
+export const MAX_PREFIX_LENGTH = 12;
+/** The length of a secret after its start, from the underscore on. */
+export const SECRET_REST_LENGTH = 1 + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECKSUM_LENGTH;
 
 const SECRET_PART_LENGTH = BODY_LENGTH + CHECKSUM_LENGTH;
-/** A regular expression source for secrets in our own format. The checksum is verified separately. */
-export const SECRET_PATTERN = `${SECRET_START}[0-9A-Za-z]{${PUBLIC_ID_LENGTH}}_[0-9A-Za-z]{${SECRET_PART_LENGTH}}`;
-const FORM = new RegExp(`^${SECRET_PATTERN}$`);
+const REST = `_([0-9A-Za-z]{${PUBLIC_ID_LENGTH}})_[0-9A-Za-z]{${SECRET_PART_LENGTH}}`;
+const ANY_FORM = new RegExp(`^([0-9A-Za-z]{2,12})${REST}$`);
+
+/** A regular expression source for secrets with one of these starts. The checksum is verified separately. */
+export function secretPattern(prefixes: readonly string[]): string {
+  const start = prefixes.length === 1 ? prefixes[0] : `(?:${prefixes.join('|')})`;
+  return `${start}${REST.replace('(', '').replace(')', '')}`;
+}
+
+/** The starts of secrets in this process, whose mistyped and truncated secrets are recognised as well. */
+const known = new Set<string>([DEFAULT_PREFIX]);
+let forms = formsOf();
+
+function formsOf() {
+  const starts = [...known];
+  return {
+    own: new RegExp(`^${secretPattern(starts)}$`),
+    shown: new RegExp(
+      `_([0-9A-Za-z]{12})_(?:(?<=(?:${starts.join('|')})_.{12}_)[0-9A-Za-z]+|[0-9A-Za-z]{${BODY_LENGTH},})`,
+      'g',
+    ),
+  };
+}
+
+/** Recognises secrets with this start from now on. */
+export function knowPrefix(prefix: string): void {
+  if (known.has(prefix)) return;
+  known.add(prefix);
+  forms = formsOf();
+}
+
+/** The problem with the start of secrets; undefined if there is none. */
+export function invalidPrefix(prefix: string): string | undefined {
+  return PREFIX.test(prefix) ? undefined : `"${prefix}" is not a prefix: use 2 to 12 letters and digits.`;
+}
 
 /**
- * Creates a secret: `svc_<id>_<secret><check>`, all base62, with 12 characters of public id, 43 of secret (32 random
- * bytes) and 6 of CRC-32 over everything before them.
+ * Creates a secret: `<prefix>_<id>_<secret><check>`, all base62, with 12 characters of public id, 43 of secret (32
+ * random bytes) and 6 of CRC-32 over everything before them.
  */
-export function createSecret(randomBytes: RandomBytes): Secret {
-  const publicId = randomBase62(PUBLIC_ID_LENGTH, randomBytes);
+export function createSecret(randomBytes: RandomBytes, prefix: string = DEFAULT_PREFIX): Secret {
+  const id = randomBase62(PUBLIC_ID_LENGTH, randomBytes);
   const body = encodeBase62(BigInt(`0x${Buffer.from(randomBytes(BODY_BYTES)).toString('hex')}`), BODY_LENGTH);
-  const unchecked = `svc_${publicId}_${body}`;
+  const unchecked = `${prefix}_${id}_${body}`;
   const text = unchecked + computeChecksum(unchecked);
-  return { text, publicId, digest: digestSecret(text) };
+  return { text, publicId: publicIdOf(prefix, id), digest: digestSecret(text) };
+}
+
+/** The public id begins with a prefix that is not the default one, so that it can be shown. */
+function publicIdOf(prefix: string, id: string): string {
+  return prefix === DEFAULT_PREFIX ? id : `${prefix}_${id}`;
+}
+
+/** The start of a secret with this public id. */
+export function prefixIn(publicId: string): string {
+  return publicId.includes('_') ? publicId.slice(0, publicId.indexOf('_')) : DEFAULT_PREFIX;
 }
 
 /** The public id of a secret in our own format; undefined if its form or checksum is wrong. */
 export function readSecret(text: string): { publicId: string } | undefined {
-  if (!FORM.test(text) || computeChecksum(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
-    return undefined;
-  return { publicId: text.slice(SECRET_START.length, SECRET_START.length + PUBLIC_ID_LENGTH) };
+  const [, prefix, id] = ANY_FORM.exec(text) ?? [];
+  if (prefix === undefined || id === undefined) return undefined;
+  if (computeChecksum(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH)) return undefined;
+  return { publicId: publicIdOf(prefix, id) };
 }
 
-/** True for the form of our own secrets, regardless of the checksum. */
+/** True for the form of secrets with a known start, regardless of the checksum. */
 export function hasOwnForm(text: string): boolean {
-  return FORM.test(text);
+  return forms.own.test(text);
 }
 
 /** The stored digest of a secret: its SHA-256 in base64url, the shortest encoding. */
@@ -65,16 +111,19 @@ export function digestSecret(text: string): string {
 }
 
 /**
- * The text shown in place of a secret: `svc_<id>_…`, `imported-<id>` for a secret in another format, or `person-<id>`
+ * The text shown in place of a secret: `svc_<id>_…`, with the start of the secret, `imported-<id>` for a secret in another format, or `person-<id>`
  * for a person, who has none.
  */
 export function prefixOf(publicId: string): string {
-  return isImportedId(publicId) || isSecretlessId(publicId) ? publicId : `svc_${publicId}_…`;
+  return isImportedId(publicId) || isSecretlessId(publicId)
+    ? publicId
+    : `${prefixIn(publicId)}_${publicId.split('_').at(-1)}_…`;
 }
 
 /** The public id in a prefix; undefined if the text is not a prefix. */
 export function publicIdOfPrefix(prefix: string): string | undefined {
-  return OWN_PREFIX.exec(prefix)?.[1] ?? OTHER_PREFIX.exec(prefix)?.[0];
+  const [, start, id] = OWN_PREFIX.exec(prefix) ?? [];
+  return start !== undefined && id !== undefined ? publicIdOf(start, id) : OTHER_PREFIX.exec(prefix)?.[0];
 }
 
 /** True for the public id of a secret in another format. */
@@ -97,9 +146,9 @@ export function isSecretlessId(publicId: string): boolean {
   return publicId.startsWith(SECRETLESS);
 }
 
-/** Replaces every secret in a text with its prefix, including truncated and mistyped ones. */
+/** Replaces every secret in a text with its prefix, including truncated and mistyped ones with a known start. */
 export function redactSecrets(text: string): string {
-  return text.replace(/svc_([0-9A-Za-z]{12})_[0-9A-Za-z]+/g, (_, publicId: string) => prefixOf(publicId));
+  return text.replace(forms.shown, '_$1_…');
 }
 
 /** True if a text holds a secret, even a truncated or mistyped one. */

@@ -336,7 +336,7 @@ export class KeyManagement {
     const now = this.#options.clock();
     const { issues, activate, ...rotation } = readRotation(request, now);
     assertValid(issues);
-    const secret = createSecret(this.#options.randomBytes);
+    const secret = createSecret(this.#options.randomBytes, this.catalog.prefix);
     const rotated = await this.#options.transactions.runWithSecrets(
       actor,
       {
@@ -396,7 +396,7 @@ export class KeyManagement {
     const { clock, randomBytes, randomId } = this.#options;
     const now = clock();
     assertValid(validateNewKey(input, catalog, now));
-    const secret = createSecret(randomBytes);
+    const secret = createSecret(randomBytes, catalog.prefix);
     return { now, secret, key: buildKey(input, { catalog, now, id: randomId(), secret }) };
   }
 }

@@ -254,7 +254,7 @@ describe('routes of a configuration that changes, over GraphQL', () => {
     const before = await loadConfig({ file: configFile(ROUTES) });
     const keys = await openKeys({ database: await migratedStore(), ...(await additionsIn(before, {})) });
     const { key: secret } = await keys.create({ name: 'Viewer', roles: ['VIEWER'] }, OPERATOR);
-    const opened = { keys, config: before, extensions: [] };
+    const opened = { keys, config: before, extensions: [], ofHost: {} };
     const address = { host: '127.0.0.1', port: 0 };
     const server = await ConfiguredServer.start(opened, address, serveApp({ console: false }));
     const ask = async () => {

@@ -137,10 +137,10 @@ describe('a prefix', () => {
       '',
       publicId,
       `svc_${publicId}_`,
-      `x${prefixOf(publicId)}`,
+      `x-${prefixOf(publicId)}`,
       `${prefixOf(publicId)}x`,
       `${imported}0`,
-      `x${imported}`,
+      `x-${imported}`,
     ])
       assert.equal(publicIdOfPrefix(other), undefined, other);
   });
@@ -161,11 +161,11 @@ describe('a text whose checksum fits', () => {
 
   for (const text of [
     '',
-    `x${unchecked}`,
+    `x-${unchecked}`,
     `${unchecked}x`,
     `${unchecked}\n`,
     checked(unchecked),
-    unchecked.slice(1),
+    unchecked.slice(2),
     unchecked.replace('a', '-'),
     unchecked.replace('0', '-'),
   ]) {

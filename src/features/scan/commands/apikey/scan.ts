@@ -9,7 +9,7 @@ import { withKeys } from '../../../../cli/with-keys.ts';
 import { withProgress } from '../../../../cli/progress.ts';
 import { type Finding, FoundKeys, scan, type ScanOptions } from '../../cli/scan.ts';
 import type { ApiKey } from '../../../../keys/key/index.ts';
-import { prefixOf } from '../../../../keys/secret/index.ts';
+import { DEFAULT_PREFIX, prefixOf } from '../../../../keys/secret/index.ts';
 
 const UNREADABLE = 1;
 const LIVE = 3;
@@ -57,8 +57,11 @@ export default class Scan extends StoreCommand {
     const [paths, reports] = [args.path ?? [], flags.report ?? []];
     if (flags.rules !== undefined) {
       if (paths.length + reports.length > 0 || flags.revoke) throw exclusiveFlags('--rules', 'what to scan');
-      const { SCANNER_RULES } = await import('../../cli/scanner-rules.ts');
-      const text = SCANNER_RULES[flags.rules];
+      const [{ scannerRules }, { prefix }] = await Promise.all([
+        import('../../cli/scanner-rules.ts'),
+        this.additions(),
+      ]);
+      const text = scannerRules(prefix ?? DEFAULT_PREFIX)[flags.rules];
       return this.print({ scanner: flags.rules, rules: text }, text.trimEnd());
     }
     if (paths.length + reports.length === 0)
