@@ -13,8 +13,6 @@ export interface OpenedService {
   readonly keys: OpenKeys;
   readonly config: Config;
   readonly extensions: readonly SchemaExtension[];
-  /** What the host says of its own. */
-  readonly ofHost: OwnNames;
 }
 
 /** A running service. */
@@ -52,10 +50,13 @@ export class ConfiguredServer {
   readonly #server: ServerOptions;
   /** The settings that take effect only at the start. */
   readonly #settings: Config['server'];
+  /** The host's own names. */
+  readonly #ofHost: OwnNames;
   #opened: OpenedService;
 
-  private constructor(opened: OpenedService, server: ServerOptions, service: ServedService) {
+  private constructor(opened: OpenedService, ofHost: OwnNames, server: ServerOptions, service: ServedService) {
     this.#opened = opened;
+    this.#ofHost = ofHost;
     this.#settings = opened.config.server;
     this.#server = server;
     this.service = service;
@@ -72,9 +73,13 @@ export class ConfiguredServer {
   }
 
   /** @throws KeysError LISTEN_FAILED, TLS_INVALID; errors of `start` */
-  static async start(opened: OpenedService, server: ServerOptions, start: StartService): Promise<ConfiguredServer> {
+  static async start(
+    { ofHost, ...opened }: OpenedService & { readonly ofHost: OwnNames },
+    server: ServerOptions,
+    start: StartService,
+  ): Promise<ConfiguredServer> {
     const service = await start(opened, { ...server, tls: certificateOf(server, opened.config) });
-    return new ConfiguredServer(opened, server, service);
+    return new ConfiguredServer(opened, ofHost, server, service);
   }
 
   /**
@@ -83,9 +88,10 @@ export class ConfiguredServer {
    * @throws KeysError TLS_INVALID; Error as `createCatalog`; errors of the service
    */
   async take(config: Config): Promise<void> {
-    const { extensions, ofHost } = this.#opened;
+    const { extensions } = this.#opened;
     const { server } = this.service;
-    const opened = { keys: this.keys.withAdditions(await additionsIn(config, ofHost)), config, extensions, ofHost };
+    const additions = await additionsIn(config, this.#ofHost);
+    const opened = { keys: this.keys.withAdditions(additions), config, extensions };
     const goOn = await this.service.prepare(opened);
     const tls = certificateOf(this.#server, config);
     const isTls = tls ? await server.replaceCertificate(tls) : server.url.startsWith('https:');

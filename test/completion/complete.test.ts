@@ -235,10 +235,11 @@ describe('what is completed', () => {
   it("are also the installation's own resources and roles, by the configuration that the line names", async () => {
     const folder = tempFolder();
     const [one, two] = [join(folder, 'one.yaml'), join(folder, 'two.yaml')];
-    writeFileSync(one, 'resources: [WIKI]\nroles: { EDITOR: [WIKI:READ_ANY] }');
+    writeFileSync(one, 'resources: [WIKI]\nactions: [PUBLISH]\nroles: { EDITOR: [WIKI:READ_ANY] }');
     writeFileSync(two, 'roles: [');
     assert.deepEqual(await words('bash', `svc-api apikey create --config ${one} --roles VIEWER,E`), ['VIEWER,EDITOR']);
     assert.deepEqual(await words('bash', `SVC_API_CONFIG=${one} svc-api explain CI WI`), ['WIKI:']);
+    assert.deepEqual(await words('bash', `SVC_API_CONFIG=${one} svc-api explain CI WIKI:P`), ['WIKI:PUBLISH']);
     const broken = await words('bash', 'svc-api apikey create --roles ', { SVC_API_CONFIG: two });
     assert.deepEqual(broken, ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST']);
   });

@@ -18,7 +18,7 @@ describe('the configuration of all features', () => {
       file: undefined,
       resources: [],
       actions: [],
-    prefix: undefined,
+      prefix: undefined,
       builtinResources: 'shown',
       roles: {},
       credentials: ['bearer'],

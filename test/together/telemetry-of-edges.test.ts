@@ -70,7 +70,7 @@ describe('metrics of edges', () => {
     const opening = { config: defaultConfig(), catalog: createCatalog({}), maxVerifiedKeys: undefined };
     edge = await openEdge(asked, guard, opening);
     served = await edge.start(
-      { keys: edge.keys, config: defaultConfig(), extensions: [], ofHost: {} },
+      { keys: edge.keys, config: defaultConfig(), extensions: [] },
       { host: '127.0.0.1', port: 0 },
     );
     ofOrigin = new Metrics();
