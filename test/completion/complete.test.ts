@@ -239,7 +239,7 @@ describe('what is completed', () => {
     writeFileSync(two, 'roles: [');
     assert.deepEqual(await words('bash', `svc-api apikey create --config ${one} --roles VIEWER,E`), ['VIEWER,EDITOR']);
     assert.deepEqual(await words('bash', `SVC_API_CONFIG=${one} svc-api explain CI WI`), ['WIKI:']);
-    assert.deepEqual(await words('bash', `SVC_API_CONFIG=${one} svc-api explain CI WIKI:P`), ['WIKI:PUBLISH']);
+    assert.deepEqual(await words('bash', `SVC_API_CONFIG=${one} svc-api explain CI WIKI:P`), ['PUBLISH']);
     const broken = await words('bash', 'svc-api apikey create --roles ', { SVC_API_CONFIG: two });
     assert.deepEqual(broken, ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST']);
   });
