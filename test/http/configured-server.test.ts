@@ -29,7 +29,11 @@ describe('a server whose configuration changes', () => {
   const start = async (config: Config, extensions: SchemaExtension[] = []) => {
     keys = await openKeys({ database: tempStore(), resources: config.resources });
     const server = { host: '127.0.0.1', port: 0, log };
-    configured = await ConfiguredServer.start({ keys, config, extensions, ofHost: vocabularyOf(...extensions) }, server, serveApp({ console: false }));
+    configured = await ConfiguredServer.start(
+      { keys, config, extensions, ofHost: vocabularyOf(...extensions) },
+      server,
+      serveApp({ console: false }),
+    );
     return { running: configured.service.server };
   };
   const secretOf = async () => (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).key;
