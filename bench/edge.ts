@@ -114,10 +114,13 @@ function followByAsking(url: string, secret: string, edges: number): AbortContro
 
 /** Resolves once all edges of a store rest. */
 async function resting(database: string, edges: number): Promise<void> {
-  const args = [BIN, 'edges', '--database', database, '--json'];
+  const args = [BIN, 'doctor', '--database', database, '--json'];
   for (;;) {
-    const listed = JSON.parse(execFileSync(process.execPath, args).toString()) as { edges: { isResting: boolean }[] };
-    if (listed.edges.filter(({ isResting }) => isResting).length === edges) return;
+    const { checks } = JSON.parse(execFileSync(process.execPath, args).toString()) as {
+      checks: { items?: { isResting?: boolean }[] }[];
+    };
+    const atRest = checks.flatMap(({ items = [] }) => items).filter(({ isResting }) => isResting);
+    if (atRest.length === edges) return;
     await delay(500);
   }
 }

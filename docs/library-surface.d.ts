@@ -716,13 +716,15 @@ export interface AddedSection extends About {
 export declare function addFeatures(...features: readonly Feature[]): void;
 
 export type CheckAnswer = {
+    readonly items?: readonly CheckedItem[];
+} & ({
     readonly status: 'ok';
     readonly message: string;
 } | {
     readonly status: 'warning' | 'failure';
     readonly message: string;
     readonly remedy: string;
-};
+});
 
 export interface CheckContext {
     readonly config: Config | undefined;
@@ -1183,6 +1185,11 @@ export interface Charge {
     readonly requests: number;
     readonly cost: number;
     readonly routes: readonly RouteCharge[];
+}
+
+export interface CheckedItem {
+    readonly text: string;
+    readonly json: object;
 }
 
 export interface CheckedStore {

@@ -54,10 +54,17 @@ export interface DoctorCheck {
   readonly run: (context: CheckContext) => Promise<readonly CheckAnswer[]>;
 }
 
+/** A thing that a check has looked at, such as a server: as a line of text, and as JSON. */
+export interface CheckedItem {
+  readonly text: string;
+  readonly json: object;
+}
+
 /** One of the answers of a check, in words for users. A warning or a failure says what to do. */
-export type CheckAnswer =
+export type CheckAnswer = { readonly items?: readonly CheckedItem[] } & (
   | { readonly status: 'ok'; readonly message: string }
-  | { readonly status: 'warning' | 'failure'; readonly message: string; readonly remedy: string };
+  | { readonly status: 'warning' | 'failure'; readonly message: string; readonly remedy: string }
+);
 
 /** Parts of an installation for checks. */
 export interface CheckContext {

@@ -228,7 +228,7 @@ describe('what is completed', () => {
 
   it('are also the words of our own program that are no commands', async () => {
     assert.deepEqual(await words('bash', 'svc-api v'), ['version']);
-    assert.deepEqual(await words('bash', 'svc-api help e'), ['edge', 'edges', 'explain', 'environment', 'exit-codes']);
+    assert.deepEqual(await words('bash', 'svc-api help e'), ['edge', 'explain', 'environment', 'exit-codes']);
     assert.deepEqual(await words('bash', 'svc-api apikey e'), ['enable', 'exec', 'export']);
   });
 

@@ -191,9 +191,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('delete', 'Flag');
   await apikey('delete', 'Flag');
   await run(['restore', join(folder, 'backup.sqlite'), '--dry-run']);
-  await run(['compact']);
-  await run(['doctor']);
-  await run(['edges']);
+  await run(['doctor', '--fix']);
   await run(['routes', 'check']);
   await run(['explain', 'GET', 'https://a.example/x', '--key', 'CI']);
   await run(['explain', 'GET', 'https://a.example//x']);

@@ -184,7 +184,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
       assert.doesNotMatch(
         help,
         new RegExp(
-          `svc-api (apikey|backup|restore|compact|doctor|serve|guard|routes|notices|federation|login|logout)|acme apikey${other}[a-z]`,
+          `svc-api (apikey|backup|restore|doctor|serve|guard|routes|notices|federation|login|logout)|acme apikey${other}[a-z]`,
         ),
       );
       const exec = ['apikey', 'exec'].join(separator).split(' ');

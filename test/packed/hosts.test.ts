@@ -89,7 +89,7 @@ const COMMANDS: readonly (readonly [number, ...string[]])[] = [
   [143, 'apikey', 'exec', '--ttl', '1m', '--roles', 'VIEWER', '--', 'sh', '-c', 'kill -TERM $$'],
   [127, 'apikey', 'exec', '--roles', 'VIEWER', '--', 'no-such-command'],
   [2, 'apikey', 'exec', '--roles', 'VIEWER', '--json', '--', 'true'],
-  [0, 'apikey', 'compact', '--json'],
+  [0, 'apikey', 'doctor', '--fix', '--json'],
   [0, 'apikey', 'logout', '--server', 'http://127.0.0.1:9', '--local'],
   [1, 'apikey', 'routes', 'check', '--json'],
   [1, 'apikey', 'notices', 'test', '--json'],

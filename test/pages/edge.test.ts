@@ -20,7 +20,7 @@ describe(PAGE, () => {
       asked,
       'svc-api apikey --delete --name CI > deleted',
       asked,
-      blockWith('svc-api edges', PAGE),
+      blockWith('svc-api doctor', PAGE),
     ].join('\n');
     const here = typed
       .replaceAll(':4000', `:${origin}`)
@@ -29,6 +29,6 @@ describe(PAGE, () => {
     const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: tempStore() };
     const { stdout, stderr, code } = await runBlock(here, folder, env);
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^Listening on .*\n200 401 .*\tEdge 1\t127\.0\.0\.1\tanswering\t/s);
+    assert.match(stdout, /^Listening on .*\n200 401 .* answering: "[^"]+" at 127\.0\.0\.1, with the key "Edge 1", /s);
   });
 });

@@ -96,7 +96,7 @@ for (const separator of [' ', ':']) {
         for (const [id, ...args] of [
           ['apikey:backup', backup, ...place],
           ['apikey:restore', backup, '--yes', ...place],
-          ['apikey:compact', ...place],
+          ['apikey:doctor', '--fix', ...place],
           ['apikey:doctor', ...place],
           ['apikey:logout', '--server', 'http://127.0.0.1:9', '--local'],
         ] as const) {
@@ -159,10 +159,7 @@ for (const separator of [' ', ':']) {
         named.filter((words) => !isOurs(words)),
         [],
       );
-      assert.doesNotMatch(
-        stdout,
-        /svc-api (apikey|backup|restore|compact|doctor|serve|guard|routes|notices|federation|log)/,
-      );
+      assert.doesNotMatch(stdout, /svc-api (apikey|backup|restore|doctor|serve|guard|routes|notices|federation|log)/);
     });
   });
 }

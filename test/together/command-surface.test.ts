@@ -149,7 +149,6 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
     ...ASKING,
   ],
-  'apikey:edges': [...ALWAYS, ...PLACE],
   'apikey:requests:list': ['--limit <number>', ...ALWAYS, ...PLACE],
   'apikey:rotate': [
     '--activate now|on-first-use',
@@ -202,8 +201,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:proxy': ['<proxy>', '--domain <name>', '--resource <resource>', '--upstream <url>', ...ALWAYS],
   'apikey:routes:template': ['<service>', '--domain <name>', '--service-key <file>', '--upstream <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
-  'apikey:compact': [...ALWAYS, ...PLACE],
-  'apikey:doctor': [...ALWAYS, ...PLACE],
+  'apikey:doctor': ['--fix', ...ALWAYS, ...PLACE],
   'apikey:edge': [
     '[upstream]',
     ...GUARD,
@@ -318,7 +316,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'autocomplete backup compact doctor edge edges explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy requests:approve requests:deny requests:list restore routes:check routes:template'.split(
+      'autocomplete backup doctor edge explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy requests:approve requests:deny requests:list restore routes:check routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

@@ -9,10 +9,10 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
 const ROOT_COMMANDS =
-  'The commands of "svc-api" are apikey, autocomplete, backup, compact, doctor, edge, edges, explain, guard, help, ' +
+  'The commands of "svc-api" are apikey, autocomplete, backup, doctor, edge, explain, guard, help, ' +
   'login, logout, notices, plugins, proxy, requests, restore, routes, serve and version.';
 const HELP_SUBJECTS =
-  'Help is available for apikey, autocomplete, backup, compact, doctor, edge, edges, environment, exit-codes, ' +
+  'Help is available for apikey, autocomplete, backup, doctor, edge, environment, exit-codes, ' +
   'explain, guard, help, login, logout, notices, plugins, proxy, requests, restore, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
@@ -52,6 +52,8 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
     [
       ['approve', 'requests approve'],
       ['deny', 'requests deny'],
+      ['compact', 'doctor --fix'],
+      ['edges', 'doctor'],
       ['can', 'explain'],
     ] as const
   ).flatMap(([old, existing]) => [

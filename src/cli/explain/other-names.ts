@@ -26,6 +26,8 @@ const COMMANDS: readonly OtherName[] = [
   ['review', 'apikey:list', '--review'],
   ['copy', 'apikey:export', '--to'],
   ['adopt', 'apikey:update', '--detach'],
+  ['compact', 'apikey:doctor', '--fix'],
+  ['edges', 'apikey:doctor'],
 ];
 
 /** The same of flags, without `--`. Only commands that have the existing flag suggest it. */

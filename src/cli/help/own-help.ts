@@ -125,7 +125,6 @@ const FIRST = [
   'routes:check',
   'backup',
   'restore',
-  'compact',
   'doctor',
   'login',
   'logout',

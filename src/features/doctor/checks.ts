@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CheckAnswer, CheckContext, DoctorCheck } from '../../feature.ts';
 import { isAdded } from '../../keys/added/index.ts';
-import { list, oneOf, options, printable, required, text, UNIT_MS } from '../../keys/basics/index.ts';
+import { list, oneOf, options, printable, recordOf, required, text, UNIT_MS } from '../../keys/basics/index.ts';
 import { checked, failure, type Finding } from './inspection/finding.ts';
 
 type Context = Omit<CheckContext, 'signal'>;
@@ -61,14 +61,18 @@ function findingsOf({ name }: DoctorCheck, answers: readonly CheckAnswer[]): Fin
     status: answer.status,
     message: answer.message,
     remedy: answer.status === 'ok' ? null : answer.remedy,
+    ...(answer.items && { items: answer.items }),
   }));
 }
 
 const ANSWERS = list(
-  options<{ status: unknown; message: unknown; remedy?: unknown }>({
+  options<{ status: unknown; message: unknown; remedy?: unknown; items?: unknown }>({
     status: required(oneOf('ok', 'warning', 'failure')),
     message: required(text),
     remedy: text,
+    items: list(
+      options<{ text: unknown; json: unknown }>({ text: required(text), json: required(recordOf(() => undefined)) }),
+    ),
   }),
 );
 

@@ -1,11 +1,12 @@
-import type { CheckAnswer, CheckContext } from '../../feature.ts';
+import type { CheckAnswer, CheckContext, CheckedItem } from '../../feature.ts';
 import { formatTime, printable, UNIT_MS } from '../../keys/basics/index.ts';
-import { FEED, isBehind } from './feed.ts';
+import { listedEdge } from './edges.ts';
+import { FEED, isBehind, type KnownEdge } from './feed.ts';
 
 /** How long before its key expires an edge is warned of. */
 const EXPIRING_MS = 7 * UNIT_MS.d;
 
-/** Checks that the edges that follow the store answer, and that their keys do not expire soon. */
+/** Lists the edges that follow the store, and checks that they answer, and that their keys do not expire soon. */
 export async function checkEdges({ store, clock }: CheckContext): Promise<CheckAnswer[]> {
   const edges = (await store?.repository.port(FEED).edges()) ?? [];
   if (!store || edges.length === 0) return [];
@@ -22,7 +23,20 @@ export async function checkEdges({ store, clock }: CheckContext): Promise<CheckA
       message: `The key "${printable(name)}" of an edge expires at ${formatTime(expiresAt!)}.`,
       remedy: 'Let it expire later, or give its edges another key.',
     }));
-  const found = [...behind, ...expiring];
-  const message = edges.length === 1 ? '1 edge follows, and answers.' : `${edges.length} edges follow, and answer.`;
-  return found.length > 0 ? found : [{ status: 'ok', message }];
+  const follow = edges.length === 1 ? '1 edge follows' : `${edges.length} edges follow`;
+  const answer = edges.length === 1 ? 'answers' : 'answer';
+  const message = behind.length > 0 ? `${follow}.` : `${follow}, and ${answer}.`;
+  const items = edges.map((edge) => itemOf(edge, clock()));
+  return [{ status: 'ok', message, items }, ...behind, ...expiring];
+}
+
+/** An edge in the list. It is behind if it refuses keys, and rests if it has no requests. */
+function itemOf(known: KnownEdge, now: number): CheckedItem {
+  const { id, name, key, address = null, leaseMs, isResting, lagMs, lastAskedAt } = listedEdge(known, now);
+  const state = isResting ? 'resting' : leaseMs > 0 ? 'answering' : 'behind';
+  const from = address === null ? '' : ` at ${address}`;
+  return {
+    text: `${state}: "${name}"${from}, with the key "${key.name}", ${(lagMs / 1000).toFixed(1)} s behind, asked at ${formatTime(lastAskedAt)}`,
+    json: { id, name, apiKey: key, address, leaseMs, isResting, lagMs, lastAskedAt: formatTime(lastAskedAt) },
+  };
 }

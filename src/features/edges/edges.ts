@@ -37,6 +37,17 @@ export interface ListedEdge extends Omit<KnownEdge, 'restMs' | 'seenMs'> {
   readonly lastAskedAt: number;
 }
 
+/** An edge for users. */
+export function listedEdge({ seenMs, leaseMs, restMs, lagMs, ...edge }: KnownEdge, now: number): ListedEdge {
+  return {
+    ...edge,
+    leaseMs: Math.round(leaseMs),
+    isResting: restMs > 0,
+    lagMs: Math.round(lagMs),
+    lastAskedAt: Math.round(now - seenMs),
+  };
+}
+
 type EdgesOptions = Pick<SharedParts, 'repository' | 'clock' | 'onClose'>;
 
 /** A state of the store that an edge knows: the number of notifications, and `KeyRepository.revision`. */
@@ -266,13 +277,7 @@ export class Edges implements Follower {
   async all(): Promise<ListedEdge[]> {
     const now = this.#options.clock();
     const edges = await this.#options.repository.port(FEED).edges();
-    return edges.map(({ seenMs, leaseMs, restMs, lagMs, ...edge }) => ({
-      ...edge,
-      leaseMs: Math.round(leaseMs),
-      isResting: restMs > 0,
-      lagMs: Math.round(lagMs),
-      lastAskedAt: Math.round(now - seenMs),
-    }));
+    return edges.map((edge) => listedEdge(edge, now));
   }
 
   /** The edges of this process, while they are listed. */

@@ -1,7 +1,7 @@
 import { reading } from '../../keys/operations/index.ts';
 import { edgesOf } from './origin.ts';
 
-/** The operations on edges, and how a server is asked for them. */
+/** The operations on edges. */
 export const edgeOperations = {
   operations: {
     edges: reading({
@@ -10,5 +10,4 @@ export const edgeOperations = {
       run: (keys) => edgesOf(keys).all(),
     }),
   },
-  remote: () => import('./remote.ts'),
 };

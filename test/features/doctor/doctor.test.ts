@@ -380,6 +380,29 @@ describeOnEach('doctor', (dialect) => {
     chmodSync(dirname(cli.database), 0o700);
   });
 
+  it('takes rights from others with --fix, unless they could have changed the file', async () => {
+    const reserve = `${cli.database}-reserve`;
+    const modeOf = (path: string) => statSync(path).mode & 0o777;
+    chmodSync(reserve, 0o604);
+    assert.deepEqual(wrong(await examine({}, '--fix')), []);
+    assert.equal(modeOf(reserve), 0o600);
+    const { fixed } = JSON.parse((await cli.run(['doctor', '--fix', '--json'])).stdout) as { fixed: string[] };
+    assert.equal(fixed.length, 1, 'the second time, only free space is returned');
+    chmodSync(cli.database, 0o666);
+    assert.deepEqual(wrong(await examine({}, '--fix')).slice(0, 2), ['ACCESS failure', 'ACCESS warning']);
+    assert.equal(modeOf(cli.database), 0o666);
+    chmodSync(cli.database, 0o600);
+  });
+
+  it('does not open a store with --fix that is damaged or of another schema', async () => {
+    await changeDirectly(cli.database, 'pragma user_version = 9999');
+    const before = readFileSync(cli.database);
+    const { stdout, code } = await cli.run(['doctor', '--fix', '--json']);
+    const { fixed, freedBytes } = JSON.parse(stdout) as { fixed: string[]; freedBytes: number | null };
+    assert.deepEqual([code, fixed, freedBytes], [1, [], null]);
+    assert.ok(readFileSync(cli.database).equals(before));
+  });
+
   it('finds a schema that is newer', async () => {
     await changeDirectly(cli.database, 'pragma user_version = 9999');
     assert.deepEqual(wrong(await examine()), ['SCHEMA failure']);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { testCli } from '../../support/cli.ts';
 import { configFile } from '../../support/config-file.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { cleanEnv, runCli } from '../../support/process.ts';
+import { query } from '../../support/server.ts';
 import { type ServeProcess, startServe } from '../../support/serve.ts';
 import { migratedStore, tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
@@ -108,22 +108,25 @@ describeOnEach('an edge', (dialect) => {
     }
   });
 
-  it('is listed by the command and by a server, which may tell of one that is behind', async () => {
+  it('is listed by doctor and by a server, which may tell of one that is behind', async () => {
     const server = await start();
     await follow(server);
-    const readEdges = (stdout: string) =>
-      (JSON.parse(stdout) as { edges: { name: string; apiKey: { name: string }; leaseMs: number }[] }).edges;
-    const list = async () => readEdges((await cli.run(['edges', '--json'])).stdout);
+    type Edge = { name: string; apiKey: { name: string }; leaseMs: number };
+    const list = async () => {
+      const { stdout } = await cli.run(['doctor', '--json']);
+      const { checks } = JSON.parse(stdout) as { checks: { check: string; items?: Edge[] }[] };
+      return checks.flatMap(({ check, items = [] }) => (check === 'EDGES' ? items : []));
+    };
     await until(async () => (await list()).length === 1);
     await until(async () => (await list())[0]!.leaseMs === 0);
-    const env = cleanEnv({ SVC_API_KEY: token });
-    const { stdout: remote } = await runCli(['edges', '--json', '--server', server.url], { env });
     assert.deepEqual(
-      readEdges(remote).map(({ name, apiKey }) => [name, apiKey.name]),
+      (await list()).map(({ name, apiKey }) => [name, apiKey.name]),
       [['test', 'Edge']],
     );
-    assert.match((await cli.run(['edges'])).stdout, /^test\tEdge\t127\.0\.0\.1\tbehind\t/);
+    const { body } = await query(server.url, token, '{ edges { name keyName } }');
+    assert.deepEqual(body.data, { edges: [{ name: 'test', keyName: 'Edge' }] });
     const { stdout } = await cli.run(['doctor']);
+    assert.match(stdout, / {2}behind: "test" at 127\.0\.0\.1, with the key "Edge", /);
     assert.match(stdout, /warning +EDGES +The edge "test" refuses all keys/);
   });
 });

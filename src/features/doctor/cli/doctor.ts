@@ -16,9 +16,10 @@ export function linesOf(findings: readonly Finding[]): string[] {
   const checkWidth = Math.max(CHECK_WIDTH, ...findings.map(({ check }) => check.length + 2));
   const indent = ' '.repeat(STATUS_WIDTH + checkWidth);
   return [
-    ...findings.flatMap(({ status, check, message, remedy }) => [
+    ...findings.flatMap(({ status, check, message, remedy, items = [] }) => [
       `${status.padEnd(STATUS_WIDTH)}${check.padEnd(checkWidth)}${message.replaceAll('\n', ' ')}`,
       ...(remedy === null ? [] : [`${indent}${remedy.replaceAll('\n', ' ')}`]),
+      ...items.map(({ text }) => `${indent}${printable(text, 300)}`),
     ]),
     failures + warnings === 0
       ? 'Nothing is wrong.'

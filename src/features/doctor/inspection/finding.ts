@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { isKeysError, printable, type ProgressReport } from '../../../keys/basics/index.ts';
-import type { CheckedStore } from '../../../feature.ts';
+import type { CheckedItem, CheckedStore } from '../../../feature.ts';
 import type { FeatureInStore } from '../../../store/index.ts';
 import { differenceText, type SchemaDifference } from '../../../keys/repository/index.ts';
 
@@ -34,6 +34,10 @@ export interface Finding {
   message: string;
   /** The way to correct it; null if nothing is wrong. */
   remedy: string | null;
+  /** What it has looked at. Default: nothing to list. */
+  items?: readonly CheckedItem[] | undefined;
+  /** Does what the remedy says. Only remedies that lose nothing have it. */
+  fix?: (() => void) | undefined;
 }
 
 /** Options of the checks of a store. */
@@ -58,8 +62,8 @@ export function ok(check: Check, message: string): Finding {
   return { check, status: 'ok', message, remedy: null };
 }
 
-export function warning(check: Check, message: string, remedy: string): Finding {
-  return { check, status: 'warning', message, remedy };
+export function warning(check: Check, message: string, remedy: string, fix?: () => void): Finding {
+  return { check, status: 'warning', message, remedy, fix };
 }
 
 export function failure(check: string, message: string, remedy: string): Finding {

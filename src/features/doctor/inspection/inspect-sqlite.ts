@@ -1,4 +1,4 @@
-import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { givesRights, isKeysError, KeysError } from '../../../keys/basics/index.ts';
 import {
@@ -135,7 +135,7 @@ function unopened(others: readonly ('ACCESS' | 'SPACE')[]): Finding[] {
   return skipped([...others, 'SCHEMA', 'INTEGRITY', 'AUDIT_LOG', 'CLOCK'], 'The store cannot be opened.');
 }
 
-const OTHERS = 0o077;
+const [OTHERS, OTHERS_WRITE] = [0o077, 0o022];
 const MEGABYTE = 1_000_000;
 /** Free space below which changes will soon fail. */
 const SCARCE_BYTES = 10 * MEGABYTE;
@@ -157,7 +157,15 @@ export function inspectAccess(path: string): Finding[] {
       if (!stat) continue;
       const mode = `0${(stat.mode & 0o7777).toString(8)}`;
       if (givesRights(stat, OTHERS))
-        findings.push(warning('ACCESS', `Other users can use ${each}: its mode is ${mode}.`, `chmod 600 ${each}`));
+        findings.push(
+          warning(
+            'ACCESS',
+            `Other users can use ${each}: its mode is ${mode}.`,
+            `chmod 600 ${each}`,
+            // Others may have changed a file that they can write: its owner has to look at it first.
+            givesRights(stat, OTHERS_WRITE) ? undefined : () => chmodSync(each, 0o600),
+          ),
+        );
       if (!isUsable(each))
         findings.push(
           failure(

@@ -1,8 +1,10 @@
+import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { withNamesOf } from '../../../../cli/output.ts';
 import { shownText } from '../../../../cli/errors.ts';
 import { StoreCommand } from '../../../../cli/manage/key-command.ts';
 import { withProgress } from '../../../../cli/progress.ts';
+import type { Fixes } from '../../cli/fix.ts';
 import type { Finding } from '../../inspection/finding.ts';
 
 const FAILED = 1;
@@ -10,15 +12,25 @@ const FAILED = 1;
 export default class Doctor extends StoreCommand {
   static override group = 'Store';
   static override isAtTop = true;
-  static override summary = 'Check store, configuration and environment.';
+  static override summary = 'Check store, configuration and environment, and repair what can be.';
   static override description =
     'Each check is ok, a warning, a failure, or was skipped since another one failed; what is wrong comes with what ' +
     'to do. Exits with 1 if there is a failure; warnings alone exit with 0. It also runs where there is no store, or ' +
-    'where the store cannot be opened. Nothing is changed.';
+    'where the store cannot be opened. It also lists the edges that asked for changes within ten minutes, at any server ' +
+    'of the store: an edge rests after 10 seconds without a request for a key, and one that is behind refuses all ' +
+    'keys. Without --fix, nothing is changed.';
   static override examples = examplesOf([
     ['Check what commands would use', ''],
     ['Check for a monitoring system', '--json'],
+    ['Make the file of the store smaller, and correct the rights of files', '--fix'],
   ]);
+  static override flags = {
+    fix: Flags.boolean({
+      description:
+        'Return the free space of the store to the system: what deleted keys and pruned entries of the audit log left. ' +
+        'Others can use the store meanwhile. Also take the rights to read files of the store from other users.',
+    }),
+  };
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Doctor);
@@ -30,16 +42,25 @@ export default class Doctor extends StoreCommand {
       import('../../../../http/certificate.ts'),
     ]);
     const environment = [inspectNode(), ...(await inspectEnvironment(this.environment, readCertificate))];
-    const found = await withProgress(this.terminal, (progress) =>
-      examine({
-        database: flags.database,
-        configFile: this.configFile,
-        env: this.environment,
-        ofHost: async () => (await import('../../../../cli/host.ts')).hostVocabulary(this.config),
-        environment,
-        onVerified: progress.of('Verifying', 'entries'),
-      }),
-    );
+    const look = () =>
+      withProgress(this.terminal, (progress) =>
+        examine({
+          database: flags.database,
+          configFile: this.configFile,
+          env: this.environment,
+          ofHost: async () => (await import('../../../../cli/host.ts')).hostVocabulary(this.config),
+          environment,
+          onVerified: progress.of('Verifying', 'entries'),
+        }),
+      );
+    let found = await look();
+    let fixes: Fixes | undefined;
+    if (flags.fix) {
+      const { fix } = await import('../../cli/fix.ts');
+      fixes = await fix(found, flags.database);
+      if (fixes.fixed.length > 0) this.done = fixes.fixed.join(' ');
+      found = [...(await look()), ...fixes.failed];
+    }
     const findings = found.map((finding) => ({
       ...finding,
       message: withNamesOf(this.config, finding.message),
@@ -49,6 +70,17 @@ export default class Doctor extends StoreCommand {
     const [failures, warnings] = [count('failure'), count('warning')];
     if (failures > 0) process.exitCode = FAILED;
     const { linesOf } = await import('../../cli/doctor.ts');
-    return this.printLines({ failures, warnings, checks: findings }, shownText(linesOf(findings).join('\n')));
+    const checks = findings.map(({ check, status, message, remedy, items }) => ({
+      check,
+      status,
+      message,
+      remedy,
+      ...(items && { items: items.map(({ json }) => json) }),
+    }));
+    const { fixed = [], freedBytes } = fixes ?? {};
+    return this.printLines(
+      { failures, warnings, checks, ...(fixes && { fixed, freedBytes }) },
+      shownText([...linesOf(findings), ...fixed].join('\n')),
+    );
   }
 }

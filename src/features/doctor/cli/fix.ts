@@ -1,0 +1,58 @@
+import { formatCount } from '../../../cli/output.ts';
+import { withKeys } from '../../../cli/with-keys.ts';
+import { failureBy, type Finding } from '../inspection/finding.ts';
+
+/** The outcome of repairs. */
+export interface Fixes {
+  /** What was done, in words for users. */
+  readonly fixed: string[];
+  /** The bytes that were given back; null for PostgreSQL, and for a store that was left alone. */
+  readonly freedBytes: number | null;
+  /** The findings of repairs that failed. */
+  readonly failed: Finding[];
+}
+
+/** Checks of a store that must be ok before it is opened to change it. Opening an older one would migrate it. */
+const NEEDED: ReadonlySet<string> = new Set(['STORE', 'SCHEMA', 'INTEGRITY']);
+
+/** Makes the repairs that findings offer, and returns the free space of the store to the system. */
+export async function fix(findings: readonly Finding[], database: string | undefined): Promise<Fixes> {
+  const fixed: string[] = [];
+  const failed: Finding[] = [];
+  const attempt = async (check: string, work: () => Promise<void> | void) => {
+    try {
+      await work();
+    } catch (error) {
+      failed.push(failureBy(check, error));
+    }
+  };
+  for (const { check, fix: repair, remedy } of findings)
+    if (repair)
+      await attempt(check, () => {
+        repair();
+        fixed.push(`${remedy}.`);
+      });
+  let freedBytes: number | null = null;
+  const isSound = findings.every(({ check, status }) => !NEEDED.has(check) || status === 'ok');
+  if (isSound)
+    await attempt('SPACE', async () => {
+      const { freed, store } = await compact(database);
+      freedBytes = freed;
+      fixed.push(
+        freed === null
+          ? `Vacuumed the tables of ${store}.`
+          : `Gave ${formatCount(freed, 'byte', 'bytes')} of ${store} back.`,
+      );
+    });
+  return { fixed, freedBytes, failed };
+}
+
+/** Returns free space in pieces, between which others use the store. @throws KeysError STORE_… */
+function compact(database: string | undefined): Promise<{ freed: number | null; store: string }> {
+  return withKeys({ database, ifMissing: 'fail' }, async (keys) => {
+    const compacting = keys.compact();
+    let step = await compacting.next();
+    while (!step.done) step = await compacting.next();
+    return { freed: step.value, store: keys.location };
+  });
+}
