@@ -37,7 +37,7 @@ export type {
 } from './http/index.ts';
 export type { ErrorCode, Issue, Limit, LimitUnit, Networks } from './keys/basics/index.ts';
 export type { ChangedKey, ConfusableName, Issued, IssuedKind, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
-export type { ExpiryRequest, Person, Rotation } from './keys/key/index.ts';
+export type { ExpiryRequest, Rotation } from './keys/key/index.ts';
 export type { CatalogAdditions, Grant, HostResource, PolicyRules, Role } from './keys/permissions/index.ts';
 export type { Grants } from './keys/repository/index.ts';
 export type { CredentialPlace } from './keys/secret/index.ts';

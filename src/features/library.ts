@@ -7,7 +7,7 @@ export type { ClaimCondition, FederationRule } from './federation/federation-rul
 export type { TokenIssuer } from './federation/token-issuer.ts';
 export type { FeedByNats, NatsFeedOptions } from './nats/settings.ts';
 export type { NoticeSettings, NoticeType } from './notices/index.ts';
-export type { GrantsByGroup, PeopleSettings, SignInProvider, SignInProxy } from './people/people.ts';
+export type { GrantsByGroup, PeopleSettings, Person, SignInProvider, SignInProxy } from './people/people.ts';
 export type { Allow, McpPatterns, Route, SentCredential, Upstream, UpstreamAddress } from './routes/index.ts';
 export { startTelemetry } from './telemetry/start-telemetry.ts';
 export type { Telemetry, TelemetryOptions } from './telemetry/start-telemetry.ts';

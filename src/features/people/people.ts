@@ -13,6 +13,8 @@ import {
 import type { Grant, Permission, Role } from '../../keys/permissions/index.ts';
 import { createSecretlessId } from '../../keys/secret/index.ts';
 
+export type { Person } from '../../keys/key/index.ts';
+
 /** Grants of people by group; `*` is everyone who signs in. */
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
 
