@@ -228,7 +228,11 @@ export async function additionsOf({
   env = process.env,
   permissions,
 }: AdditionsOptions): Promise<CatalogAdditions> {
-  const { configLocation, readConfigFile } = await import('../config/config-file.ts');
+  // The list of features has some of the built-in resources.
+  const [{ configLocation, readConfigFile }, { additionsOfFeatures }] = await Promise.all([
+    import('../config/config-file.ts'),
+    import('../features/index.ts'),
+  ]);
   const location = configLocation(file, env);
   const found = location && readConfigFile(location);
   const declaredIn = location?.path;
@@ -240,7 +244,6 @@ export async function additionsOf({
   const ofHost = await hostVocabulary(config);
   const { parseConfig } = await import('../config/load-config.ts');
   const read = await parseConfig(found, ofHost);
-  const { additionsOfFeatures } = await import('../features/index.ts');
   const { builtinResources, roles, policy, added } = read;
   const ofFeatures = additionsOfFeatures(read);
   return { ...vocabularyOf(ofHost, read), builtinResources, roles, policy, added, declaredIn, ...ofFeatures };

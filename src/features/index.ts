@@ -1,6 +1,7 @@
 import { addedFeatures, gatherErrors, invalidFeature, isAdded, isChosen, workOf } from '../keys/added/index.ts';
 import type { Config } from '../config/config.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
+import { addBuiltInResources } from '../keys/permissions/index.ts';
 import { type CommandAddition, type OwnFeature, storesOf } from '../feature.ts';
 import type { FeatureInStore } from '../store/index.ts';
 import { apply } from './apply/feature.ts';
@@ -67,6 +68,8 @@ export const FEATURES: readonly OwnFeature[] = [
   scan,
 ];
 
+addBuiltInResources(FEATURES.flatMap(({ resources = [] }) => resources));
+
 /**
  * The features of svc-api that were chosen, then those of plugins. The error codes of all features are known from then
  * on, as those that were not chosen still listen.
@@ -80,6 +83,7 @@ export function allFeatures(): readonly OwnFeature[] {
   requireUnique(all, 'an operation', ({ operations }) => operations, OPERATIONS);
   // Plugins can have channels also where the feature that uses them was deleted.
   requireUnique(all, 'a channel of notices', (feature: object) => (feature as { notices?: object }).notices);
+  requireUnique([...FEATURES, ...added], 'a resource', resourcesOf);
   gatherErrors([...FEATURES, ...added]);
   return all;
 }
@@ -113,6 +117,11 @@ export async function allStores(): Promise<FeatureInStore[]> {
     added.push(...(await workOf(plugin, 'store', () => storesOf([plugin]))));
   if (added.length > 0) (await import('../store/features.ts')).requireKept(added);
   return [...(await storesOf(FEATURES)), ...added];
+}
+
+/** The resources of a feature, by name. */
+function resourcesOf({ resources = [] }: OwnFeature): object {
+  return Object.fromEntries(resources.map((each) => [typeof each === 'string' ? each : each.name, each]));
 }
 
 /** @throws KeysError FEATURE_INVALID for a feature that gives something a name that is taken */

@@ -110,13 +110,14 @@ export async function openValidKeys(
   }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<OpenKeys> {
-  const catalog = catalogOf('openKeys', additions);
   const options = withoutUndefined({ database, env, lockWaitMs, writeWaitMs, busyTimeoutMs, ifMissing, timer });
   const [{ openStore }, { keepingFeatures, allStores }, rules] = await Promise.all([
     import('../store/open.ts'),
     import('../features/index.ts'),
     additionRules(),
   ]);
+  // The list of features has some of the built-in resources.
+  const catalog = catalogOf('openKeys', additions);
   const store = await openStore(options, { features: await allStores(), changes });
   return openKeysOver(store, catalog, { rules, maxVerifiedKeys, features: keepingFeatures() });
 }

@@ -101,7 +101,7 @@ describe('a plugin with a section of the configuration and resources', () => {
       ['config: { sections: { a: 1 } }', /"config.sections" has "a"/],
       ['config: { secions: {} }', /secions/],
       ["resources: ['DOCKER']", /resource "DOCKER" exists already/],
-      ["resources: ['EDGE']", /resource "EDGE" exists already/],
+      ["resources: ['EDGE']", /a resource "EDGE" as well/],
       ["resources: ['A', 'A']", /resource "A" exists already/],
       ["resources: ['wiki']", /"wiki" is not a resource name/],
       ['resources: [1]', /resources/],

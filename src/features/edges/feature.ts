@@ -5,6 +5,8 @@ import { edgeOperations } from './operations.ts';
 /** Servers that answer without a store, and the feed that they follow. */
 export const edges: OwnFeature = {
   name: 'edges',
+  // READ_ANY gives the digests of all secrets.
+  resources: [{ name: 'EDGE', credentials: true }],
   errors,
   ...edgeOperations,
   schema: () => import('./schema.ts'),

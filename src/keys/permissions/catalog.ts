@@ -147,11 +147,14 @@ export const BUILTIN_RESOURCES = ['shown', 'hidden'] as const;
 /** A resource of the installation: its name, or also whether it holds credentials, which excludes it from VIEWER. */
 export type HostResource = string | { readonly name: string; readonly credentials?: boolean };
 
-/** The resource of servers without a store: READ_ANY on it gives them the digests of all secrets. */
-const EDGE = { name: 'EDGE', credentials: true } as const satisfies HostResource;
-
+const ofFeatures: HostResource[] = [];
 const ofPlugins: Exclude<HostResource, string>[] = [];
 const actionsOfPlugins: string[] = [];
+
+/** Adds resources of svc-api's features to each catalog created after this: they count as built-in ones. */
+export function addBuiltInResources(resources: readonly HostResource[]): void {
+  ofFeatures.push(...resources);
+}
 
 /** Adds resources and actions of plugins to each catalog created after this. */
 export function addVocabulary(resources: readonly Exclude<HostResource, string>[], actions: readonly string[]): void {
@@ -165,7 +168,7 @@ export function problemOfAddedResource(
   others: readonly string[],
 ): string | undefined {
   const { name } = resource;
-  if ([...RESOURCES, EDGE.name, ...ofPlugins.map((each) => each.name), ...others].includes(name))
+  if ([...RESOURCES, ...ofPlugins.map((each) => each.name), ...others].includes(name))
     return `Its resource "${printable(name)}" exists already. Give it another name.`;
   return invalidResource(resource);
 }
@@ -250,13 +253,13 @@ export function createCatalog({
   policy: rules = {},
   declaredIn,
   added = {},
-  ...ofFeatures
+  ...others
 }: CatalogAdditions = {}): Catalog {
-  const own = [EDGE, ...ofPlugins, ...declared].map((resource) =>
+  const own = [...ofFeatures, ...ofPlugins, ...declared].map((resource) =>
     typeof resource === 'string' ? { name: resource } : resource,
   );
   const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
-  const ownNames = own.slice(1).map(({ name }) => name);
+  const ownNames = own.slice(ofFeatures.length).map(({ name }) => name);
   const withCredentials = new Set(own.filter(({ credentials }) => credentials).map(({ name }) => name));
   const ownActions = [...actionsOfPlugins, ...declaredActions];
   const actions = [...new Set<string>([...ACTIONS, ...ownActions.flatMap(withOwn)])] as Action[];
@@ -299,7 +302,7 @@ export function createCatalog({
     policy,
     declaredIn,
     added,
-    ...ofFeatures,
+    ...others,
     meaningOf: (role) => (ROLE_MEANINGS as Record<string, string>)[role] ?? meaningOf(permissions.get(role) ?? NONE),
     permissionsOf: (role) => permissions.get(role) ?? NONE,
     includes: includesRole,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { FEATURES } from '../../../src/features/index.ts';
 import { type Catalog, createCatalog, type Permission } from '../../../src/keys/permissions/catalog.ts';
 import { unknownGrantsOf } from '../../../src/keys/permissions/parse-grants.ts';
 import { PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
@@ -10,6 +11,10 @@ const RESOURCES =
 const ACTIONS = 'CREATE_ANY, CREATE_OWN, READ_ANY, READ_OWN, UPDATE_ANY, UPDATE_OWN, DELETE_ANY, DELETE_OWN'.split(
   ', ',
 );
+/** Resources of features, which all have credentials. */
+const OF_FEATURES = FEATURES.flatMap(({ resources = [] }) => resources).map((each) =>
+  typeof each === 'string' ? each : each.name,
+);
 const GUEST = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
 
 const sorted = (grants: Iterable<string>) => [...new Set(grants)].toSorted();
@@ -20,9 +25,9 @@ describe('the catalog', () => {
     catalog = createCatalog();
   });
 
-  it('has the 29 resources, EDGE for servers that follow, the 8 actions and the 4 roles', () => {
+  it('has the 29 resources, those of features, the 8 actions and the 4 roles', () => {
     assert.equal(RESOURCES.length, 29);
-    assert.deepEqual(catalog.resources, [...RESOURCES, 'EDGE']);
+    assert.deepEqual(catalog.resources, [...RESOURCES, ...OF_FEATURES]);
     assert.deepEqual(catalog.actions, ACTIONS);
     assert.deepEqual(catalog.roles, ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST']);
   });
@@ -63,7 +68,7 @@ describe('the catalog', () => {
     const host = createCatalog({
       resources: ['WIKI', { name: 'VAULT', credentials: true }, { name: 'PRINTER', credentials: false }],
     });
-    assert.deepEqual(host.resources.slice(RESOURCES.length), ['EDGE', 'WIKI', 'VAULT', 'PRINTER']);
+    assert.deepEqual(host.resources.slice(RESOURCES.length), [...OF_FEATURES, 'WIKI', 'VAULT', 'PRINTER']);
     const may = (role: 'ADMIN' | 'VIEWER') =>
       ['WIKI', 'VAULT', 'PRINTER'].filter((name) => host.permissionsOf(role).includes(`${name}:READ_ANY`));
     assert.deepEqual(
@@ -77,7 +82,7 @@ describe('the catalog', () => {
 
   it("holds the host's resources too, each once, for ADMIN and VIEWER", () => {
     const host = createCatalog({ resources: ['PRINTER', 'DOCKER', 'PRINTER'] });
-    assert.deepEqual(host.resources, [...RESOURCES, 'EDGE', 'PRINTER']);
+    assert.deepEqual(host.resources, [...RESOURCES, ...OF_FEATURES, 'PRINTER']);
     assert.ok(host.permissionsOf('ADMIN').includes('PRINTER:DELETE_ANY'));
     assert.ok(host.permissionsOf('VIEWER').includes('PRINTER:READ_ANY'));
     assert.ok(!host.permissionsOf('VIEWER').includes('PRINTER:UPDATE_ANY'));

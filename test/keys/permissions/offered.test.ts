@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { FEATURES } from '../../../src/features/index.ts';
 import { createCatalog, parsePermissions, RESOURCES } from '../../../src/keys/permissions/index.ts';
 
 const own = ['WIKI', { name: 'VAULT_ITEM', credentials: true }];
@@ -9,7 +10,10 @@ describe('resources to choose from', () => {
   });
 
   it('are the built-in ones where an installation has none', () => {
-    assert.deepEqual(createCatalog().offered, [...RESOURCES, 'EDGE'].toSorted());
+    const ofFeatures = FEATURES.flatMap(({ resources = [] }) => resources).map((each) =>
+      typeof each === 'string' ? each : each.name,
+    );
+    assert.deepEqual(createCatalog().offered, [...RESOURCES, ...ofFeatures].toSorted());
   });
 
   it('begin with those of the installation, each once', () => {

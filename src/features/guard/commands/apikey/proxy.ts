@@ -74,6 +74,8 @@ export default class Proxy extends BaseCommand {
     });
     if ('refusal' in made) throw new CliError('USAGE', made.refusal);
     const { configuration, files, guard } = made.value;
+    // The list of features has some of the built-in resources.
+    await import('../../../index.ts');
     const { resources } = createCatalog(await hostVocabulary(this.config));
     const steps = [
       ...files.map(({ from, to }) => `Copy ${from} to ${to}.`),
