@@ -310,6 +310,11 @@ export function createCatalog({
   };
 }
 
+/** A resource for examples: the first one of the installation, or one that most readers know. */
+export function exampleResource({ offered: [first = 'DOCKER'] }: Pick<Catalog, 'offered'>): string {
+  return (RESOURCES as readonly string[]).includes(first) ? 'DOCKER' : first;
+}
+
 /** True if a role includes another one in every installation. */
 function includesRole(role: Role, other: Role): boolean {
   return role === other || role === ALL_ACCESS || (other === 'GUEST' && (role === 'CONNECT' || role === 'VIEWER'));

@@ -1,5 +1,5 @@
 import { formatList, type Issue, nearest, type OrRefusal, printable } from '../basics/index.ts';
-import type { Catalog, Grant, Permission, Role } from './catalog.ts';
+import { type Catalog, exampleResource, type Grant, type Permission, type Role } from './catalog.ts';
 
 /** The grants of a key that are not declared here. They allow nothing until they are declared again. */
 export function unknownGrantsOf(
@@ -51,12 +51,11 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
 
     function explain(): string {
       if (item === '')
-        return 'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.';
+        return `An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as ${exampleResource(catalog)}:READ_ANY.`;
       const shown = `"${printable(item)}"`;
       if (item.includes('*')) return `${shown} is not a permission: wildcards are not allowed. ${insteadOf()}`;
       if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
-        const example = catalog.offered.includes('DOCKER') ? 'DOCKER' : (catalog.offered[0] ?? 'DOCKER');
-        const likelyResource = resource ?? nearest(resourceText, catalog.offered, 1)[0] ?? example;
+        const likelyResource = resource ?? nearest(resourceText, catalog.offered, 1)[0] ?? exampleResource(catalog);
         const likelyAction = action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY';
         return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${likelyResource}:${likelyAction}.`;
       }

@@ -108,7 +108,7 @@ describe('creating a key in the console, in a browser,', () => {
       await accessLevel(page, 'API_KEY', 'All').check();
       await says(/API_KEY:CREATE_ANY: It can create keys/);
       await button(page, 'Monitor').click();
-      await says(/Read all ARRAY, DISK, DOCKER.* The role GUEST adds/);
+      await says(/Read all DASHBOARD, DOCKER, INFO.* The role GUEST adds/);
       assert.ok(await accessLevel(page, 'DOCKER', 'Read').isChecked());
       assert.ok(await accessLevel(page, 'API_KEY', 'None').isChecked());
     }),

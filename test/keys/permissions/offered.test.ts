@@ -31,6 +31,8 @@ describe('resources to choose from', () => {
     assert.deepEqual(parsePermissions(['disk:read_any'], hidden), { values: ['DISK:READ_ANY'], issues: [] });
     const [issue] = parsePermissions(['WIKKI:READ_ANY'], hidden).issues;
     assert.match(issue!.message, /Did you mean WIKI\?/);
+    for (const text of ['', 'WIKI', ':READ_ANY'])
+      assert.match(parsePermissions([text], hidden).issues[0]!.message, /such as WIKI:READ_ANY/);
     assert.doesNotMatch(parsePermissions(['DISKK:READ_ANY'], hidden).issues[0]!.message, /DISK\b/);
   });
 });

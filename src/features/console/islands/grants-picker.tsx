@@ -103,7 +103,7 @@ function help(picker: HTMLElement): void {
           id="permission-filter"
           type="search"
           aria-label="Filter the permissions"
-          placeholder="Filter, such as docker"
+          placeholder="Filter by resource or action"
           onInput={({ target }: Event) => setText((target as HTMLInputElement).value)}
           // Enter would submit the form.
           onKeyDown={(event: KeyboardEvent) => event.key === 'Enter' && event.preventDefault()}

@@ -1,4 +1,5 @@
 import { OperationFailed, orFailed } from '../operations.ts';
+import { exampleResource } from '../../../keys/permissions/index.ts';
 import { Message } from '../parts/layout.tsx';
 import { Empty, Problem, Time, BackLink } from '../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../visit.tsx';
@@ -391,7 +392,9 @@ function RoutePage({
       {total === 0 ? (
         <Empty title={configured ? 'svc-api.yaml has no routes.' : 'There is no svc-api.yaml.'}>
           <p>
-            Declare routes in it, such as <code>{'{ path: /api/**, methods: [GET], allow: DOCKER:READ_ANY }'}</code>.
+            Declare routes in it, such as{' '}
+            <code>{`{ host: "*", path: /api/**, methods: [GET], allow: ${exampleResource(visit.parts.keys.catalog)}:READ_ANY }`}</code>
+            .
           </p>
         </Empty>
       ) : (

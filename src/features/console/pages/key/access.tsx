@@ -1,5 +1,6 @@
 import {
   type Action,
+  exampleResource,
   type Permission,
   PermissionSet,
   type ResourceActions,
@@ -151,7 +152,7 @@ function AccessQuestion({ here, asked }: { here: KeyVisit; asked: AccessAnswer |
         id="may"
         name="may"
         value={asked?.text}
-        placeholder="DOCKER:UPDATE_ANY"
+        placeholder={`${exampleResource(visit.parts.keys.catalog)}:UPDATE_ANY`}
         required
         autocapitalize="characters"
         spellcheck={false}

@@ -16,11 +16,11 @@ const PRESETS: readonly Preset[] = [
   {
     id: 'monitor',
     title: 'Monitor',
-    permissions: ['ARRAY', 'DISK', 'DOCKER', 'INFO', 'NETWORK', 'NOTIFICATIONS', 'SERVICES', 'VMS'].map(
+    permissions: ['DASHBOARD', 'DOCKER', 'INFO', 'NETWORK', 'NOTIFICATIONS', 'SERVICES'].map(
       (resource) => `${resource}:READ_ANY`,
     ),
   },
-  { id: 'backup', title: 'Back up shares', permissions: ['ARRAY', 'DISK', 'SHARE'].map((one) => `${one}:READ_ANY`) },
+  { id: 'backup', title: 'Back up shares', permissions: ['SHARE:READ_ANY'] },
   { id: 'audit', title: 'Audit', permissions: ['API_KEY:READ_ANY', 'LOGS:READ_ANY', 'PERMISSION:READ_ANY'] },
 ];
 
