@@ -132,7 +132,7 @@ describe('the commands', () => {
     const database = tempStore();
     await runCli(['apikey', 'create', '--name', 'One', '--roles', 'GUEST', '--database', database]);
     for (const [line, exit] of [
-      ['can One DOCKER:READ_ANY', 4],
+      ['explain One DOCKER:READ_ANY', 4],
       ['disable One', 0],
       ['log --prune --until 1d --yes', 0],
       ['delete One --yes', 0],

@@ -137,7 +137,7 @@ const SURFACE: Record<string, string[]> = {
     '--before <number>',
     '--follow',
     '--head <number>:<hash>',
-    '--key <key>',
+    '--key <name>',
     '--limit <number>',
     '--outcome <outcome>',
     '--prune',
@@ -304,6 +304,22 @@ describe('the commands', () => {
       assert.deepEqual(aliases, []);
       for (const flag of Object.values(flags)) assert.equal(flag.default, undefined);
     }
+  });
+
+  it('have flags that take the same in every command', () => {
+    // A new owner is any text, guards need several permissions, and exec also reads a token from stdin.
+    const others = new Set(['owner <text>', 'permission <resource:action>', 'token-file <path>|-']);
+    const forms = new Map<string, Set<string>>();
+    for (const { flags } of Object.values(manifest.commands))
+      for (const [name, { type, helpValue = '', multiple = false }] of Object.entries(flags)) {
+        if (others.has(`${name} ${helpValue}`)) continue;
+        const form = [type, multiple, helpValue.startsWith('<') ? helpValue.replace(/\|.*/, '') : ''].join(' ');
+        forms.set(name, (forms.get(name) ?? new Set()).add(form));
+      }
+    assert.deepEqual(
+      [...forms].filter(([, { size }]) => size > 1),
+      [],
+    );
   });
 
   it('are in the manifest as they were built', async () => {

@@ -36,7 +36,7 @@ export default class Log extends KeyCommand {
     ['Delete entries older than a year', '--prune --until 52w --yes'],
   ]);
   static override flags = {
-    key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
+    key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<name>' }),
     actor: Flags.string({
       description: 'Only entries by this user or key: a name, or the id of a key.',
       helpValue: '<actor>',
