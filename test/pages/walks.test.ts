@@ -1,9 +1,13 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { Machine } from '../support/machine.ts';
+import { blockWith } from '../support/pages.ts';
+import { startPostgresServer } from '../support/postgres.ts';
 import { ROOT } from '../support/process.ts';
 import { CONFIGURATIONS, KEY_FILE, writeCaddy, writeNginx } from '../support/proxies/configurations.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
+import { tempFolder } from '../support/temp.ts';
 import { CERTIFICATE } from '../support/tls-proxy.ts';
 import { walk } from '../support/walk.ts';
 
@@ -27,6 +31,33 @@ describe('pages that are followed from top to bottom', () => {
       // Its packages are there already.
       adapt: (text) => text.replace(/^npm install .*\n/m, ''),
     });
+  });
+
+  it('docs/how-to/leaked-key.md shows what is seen', () =>
+    walk('docs/how-to/leaked-key.md', new Machine(), {
+      setup: 'git init --quiet . && svc-api apikey create "Ops" --roles ADMIN > /dev/null',
+      confirmed: 'svc-api apikey revoke "Ops"',
+      // Asks only if there is something to undo.
+      adapt: (text) => text.replace(/--undo-changes$/m, '$& --yes'),
+    }));
+
+  it('docs/how-to/move-to-postgresql.md shows what is seen', async () => {
+    const page = 'docs/how-to/move-to-postgresql.md';
+    const folder = tempFolder();
+    const server = await startPostgresServer(folder);
+    const { port } = new URL(server.url);
+    const psql = new Client(server.url);
+    await psql.connect();
+    try {
+      for (const statement of blockWith('create database', page, 'sql').trim().split('\n')) await psql.query(statement);
+      await walk(page, new Machine(), {
+        setup: 'for each in One Two; do svc-api apikey create $each --roles GUEST; done',
+        adapt: (text) => text.replace('svc@db.internal/keys', `svc@localhost:${port}/keys?host=${folder}`),
+      });
+    } finally {
+      await psql.end();
+      await server.stop();
+    }
   });
 
   /** Follows a page about a proxy in front of Grafana. What `sudo` changes is here in the folder of the machine. */

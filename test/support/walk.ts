@@ -13,8 +13,8 @@ export interface WalkOptions {
   setup?: string;
   /** Changes commands and files that this machine has no part for, such as a server elsewhere. */
   adapt?: (text: string) => string;
-  /** Answers that are typed while a command asks: each after the text of the question. */
-  answers?: Readonly<Record<string, string>>;
+  /** A block of commands that asks for a confirmation, which is given. */
+  confirmed?: string;
 }
 
 const BLOCK = /^```(\w+)\n(.*?)^```$/gms;
@@ -42,13 +42,13 @@ export function stepsOf(page: string): Step[] {
 export async function walk(
   page: string,
   machine: Machine,
-  { setup, adapt = (text) => text, answers = {} }: WalkOptions = {},
+  { setup, adapt = (text) => text, confirmed }: WalkOptions = {},
 ) {
   const terminal = machine.terminal('bash');
   try {
     await terminal.answer('READY', "PS1=''; stty -echo; set +m; bind 'set enable-bracketed-paste off'; echo be''gin\r");
     await terminal.see('begin');
-    if (setup !== undefined) await paste(terminal, setup, {});
+    if (setup !== undefined) await paste(terminal, setup);
     for (const [index, step] of stepsOf(page).entries()) {
       if ('file' in step) {
         const path = join(machine.folder, step.file.replace('~', 'home'));
@@ -61,7 +61,7 @@ export async function walk(
       const goesOn = SERVER.test(commands.replaceAll(/\\\n\s*/g, ''));
       const printed = goesOn
         ? await startServer(terminal, commands, machine, `${index}.log`)
-        : await paste(terminal, commands, answers);
+        : await paste(terminal, commands, commands.trim() === confirmed);
       if (step.seen !== undefined) assertSeen(printed, step.seen, goesOn);
     }
   } finally {
@@ -70,12 +70,12 @@ export async function walk(
 }
 
 /** @returns what the commands print */
-async function paste(terminal: TerminalSession, commands: string, answers: NonNullable<WalkOptions['answers']>) {
+async function paste(terminal: TerminalSession, commands: string, asks = false) {
   const from = terminal.screen.length;
-  const asked = Object.entries(answers).filter(([question]) => commands.includes(question.split(' ')[0]!));
-  terminal.type(`${commands.trimEnd().replaceAll('\n', '\r')}\r`);
-  for (const [, answer] of asked) terminal.type(answer);
-  terminal.type(`echo; echo do''ne\r`);
+  // A question would read the lines after its command.
+  const next = asks ? ';' : '\r';
+  terminal.type(`${commands.trimEnd().replaceAll('\n', '\r')}${next}echo; echo do''ne\r`);
+  if (asks) await terminal.answer('(y/N)', 'y\r');
   await terminal.see('\ndone\n');
   return terminal.screen.slice(from).replace(/\ndone\n$/, '');
 }
