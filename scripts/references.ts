@@ -43,7 +43,7 @@ async function schemaReference(): Promise<string> {
 async function commandReference(): Promise<string> {
   const { commands: all } = await Config.load(await ownOptions());
   const commands = all
-    .filter(({ hidden, pluginName }) => !hidden && pluginName === 'svc-api')
+    .filter(({ id, hidden, aliases, pluginName }) => !hidden && !aliases.includes(id) && pluginName === 'svc-api')
     .map(({ id }) => id)
     .toSorted()
     .map((id) => sectionOf(id.replaceAll(':', ' '), [...id.split(':'), '--help']));

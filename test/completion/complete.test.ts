@@ -19,7 +19,7 @@ function ask(
   run: typeof runCli | typeof runProgramHere = runProgramHere,
 ): Promise<Finished> {
   const breaks = ` \t\n"'><=;|&(:`;
-  return run(['apikey', 'complete', shell], { env: { COMP_LINE: line, COMP_WORDBREAKS: breaks, ...env } });
+  return run(['autocomplete', shell, '--complete'], { env: { COMP_LINE: line, COMP_WORDBREAKS: breaks, ...env } });
 }
 
 const NOTHING: Finished = { stdout: '', stderr: '', code: 0, signal: null };
@@ -209,7 +209,9 @@ describe('what is completed', () => {
     );
     assert.match(flags[1]!, /^--database\tPath or postgres:\/\/ URL of the key store\. /);
     const commands = await words('bash', 'svc-api apikey ');
-    assert.ok(commands.includes('list') && !commands.includes('complete'));
+    for (const command of ['list', 'ls', 'rm', 'add']) assert.ok(commands.includes(command), command);
+    const flagsOfCompletion = await words('bash', 'svc-api autocomplete bash --');
+    assert.ok(!flagsOfCompletion.includes('--complete'));
   });
 
   it('are methods, names and permissions where a request is explained', async () => {
@@ -246,7 +248,7 @@ describe('what is completed', () => {
 
   it('is not what the line would execute', async () => {
     const folder = tempFolder();
-    const { stdout } = await runCli(['apikey', 'complete', 'bash'], {
+    const { stdout } = await runCli(['autocomplete', 'bash', '--complete'], {
       cwd: folder,
       env: { COMP_LINE: 'svc-api apikey --database $(touch pwned) --roles `touch pwned` --permissions DOC' },
     });

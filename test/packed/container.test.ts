@@ -58,7 +58,6 @@ const COMMANDS: Record<string, number> = {
   'apikey log --verify': 0,
   [`apikey export --to ${VOLUME}/other.sqlite`]: 0,
   'autocomplete bash': 0,
-  'apikey complete bash': 0,
   'apikey list --review --csv': 0,
   'apikey delete --name Two': 0,
   'apikey help': 0,

@@ -179,7 +179,7 @@ describe('the help', () => {
 
   it('of apikey has a group for each verb', () => {
     const others = Object.values(manifest.commands).filter(({ group }) => group === undefined);
-    const expected = ['apikey', 'apikey:autocomplete', 'apikey:complete', 'apikey:help', 'serve'];
+    const expected = ['apikey', 'apikey:autocomplete', 'apikey:help', 'serve'];
     assert.deepEqual(others.map(({ id }) => id).toSorted(), expected);
   });
 

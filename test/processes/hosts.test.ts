@@ -147,7 +147,7 @@ for (const separator of [' ', ':']) {
         import { Config, loadHelpClass } from '@oclif/core';
         const config = await Config.load(process.cwd());
         const Help = await loadHelpClass(config);
-        for (const id of ${JSON.stringify(OUR_IDS.filter((id) => id !== 'apikey:complete'))}) await new Help(config).showHelp([id]);`;
+        for (const id of ${JSON.stringify(OUR_IDS)}) await new Help(config).showHelp([id]);`;
       const { stdout, code } = await finished(
         spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: folder, env: cleanEnv() }),
       );

@@ -196,12 +196,14 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
       // There are no rules; what it was given is not shown.
       { args: ['-'], says: ['the configuration was read'], env: kept, input: anna, code: 1 },
     ],
-    'apikey:complete': {
-      args: ['bash'],
-      says: reads,
-      env: { COMP_LINE: 'svc-api apikey show A', COMP_POINT: '21' },
-    },
-    autocomplete: { args: ['bash'], says: [] },
+    autocomplete: [
+      { args: ['bash'], says: [] },
+      {
+        args: ['bash', '--complete'],
+        says: reads,
+        env: { COMP_LINE: 'svc-api apikey show A', COMP_POINT: '21' },
+      },
+    ],
     'apikey:copy': { args: ['--to', join(folder, 'copy.sqlite')], says: changes },
     'apikey:delete': { args: ['Gone', '--yes'], says: changes },
     'apikey:disable': { args: ['Off'], says: changes },

@@ -26,7 +26,7 @@ export async function ownConfig(): Promise<Config> {
 /** The commands of our own program by their ids. */
 export async function ownCommands(): Promise<Record<string, Config['commands'][number]>> {
   const { commands } = await ownConfig();
-  const ours = commands.filter(({ pluginName }) => pluginName === 'svc-api');
+  const ours = commands.filter(({ id, aliases, pluginName }) => pluginName === 'svc-api' && !aliases.includes(id));
   return Object.fromEntries(ours.map((command) => [command.id, command]));
 }
 

@@ -72,8 +72,7 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
   ],
   'apikey:create': ['[name]', '--dry-run', ...NEW_KEY, ...ASKING],
-  'apikey:complete': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
-  'apikey:autocomplete': ['[shell]', '--config <path>', '--database <path>', '--no-color'],
+  'apikey:autocomplete': ['[shell]', '--complete', '--config <path>', '--database <path>', '--no-color'],
   'apikey:revoke': [
     ...NAMED,
     ...ALWAYS,
@@ -300,8 +299,15 @@ describe('the commands', () => {
     for (const [name, { aliases = [] }] of Object.entries(manifest.commands['apikey:update']!.flags))
       if (name.startsWith('where-'))
         assert.deepEqual(aliases, /owner|roles|tag/.test(name) ? [] : [name.slice('where-'.length)]);
-    for (const { aliases, flags } of Object.values(manifest.commands)) {
-      assert.deepEqual(aliases, []);
+    const aliases = Object.entries(manifest.commands).flatMap(([id, command]) =>
+      command.aliases.map((alias) => [alias, id]),
+    );
+    assert.deepEqual(aliases, [
+      ['apikey:add', 'apikey:create'],
+      ['apikey:rm', 'apikey:delete'],
+      ['apikey:ls', 'apikey:list'],
+    ]);
+    for (const { flags } of Object.values(manifest.commands)) {
       for (const flag of Object.values(flags)) assert.equal(flag.default, undefined);
     }
   });
@@ -347,13 +353,10 @@ describe('the commands', () => {
       atTop,
     );
     const { commands } = await ownConfig();
-    const ours = commands.filter(({ pluginName }) => pluginName === 'svc-api');
+    const ours = commands.filter(({ id, aliases, pluginName }) => pluginName === 'svc-api' && !aliases.includes(id));
     assert.deepEqual(ours.map(({ id }) => id).toSorted(), [...ids, ...atTop].toSorted());
     const shown = ours.filter(({ hidden }) => !hidden).map(({ id }) => id);
-    assert.deepEqual(
-      shown.toSorted(),
-      [...ids.filter((id) => !shortId(manifest.commands[id]!) && id !== 'apikey:complete'), ...atTop].toSorted(),
-    );
+    assert.deepEqual(shown.toSorted(), [...ids.filter((id) => !shortId(manifest.commands[id]!)), ...atTop].toSorted());
   });
 
   it('show the short name in the help of both', async () => {

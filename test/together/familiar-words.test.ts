@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { testCli } from '../support/cli.ts';
+import { runProgramHere } from '../support/program-here.ts';
 import { tempFolder } from '../support/temp.ts';
 
 describe('what people type first', () => {
@@ -93,5 +94,21 @@ describe('the permissions of a key', () => {
     const { stdout } = await cli.run(['apikey', 'show', 'Viewer']);
     const [, shown = ''] = /^effectivePermissions +(.*)$/m.exec(stdout) ?? [];
     assert.equal(shown.split(', ').length, 27);
+  });
+});
+
+describe('ls, rm and add', () => {
+  it('are list, delete and create, in our own program and in a host', async () => {
+    const cli = testCli();
+    assert.equal((await cli.run(['apikey', 'add', 'CI', '--roles', 'GUEST'])).code, 0);
+    assert.match((await cli.run(['apikey', 'ls'])).stdout, /^CI\t/);
+    assert.equal((await cli.run(['apikey:rm', 'CI', '--yes'])).stdout, 'Successfully deleted 1 API key\n');
+  });
+
+  it('are named as aliases in the help of the command, and are not in lists of commands', async () => {
+    const of = async (...args: string[]) => (await runProgramHere(args)).stdout;
+    assert.match(await of('apikey', 'list', '--help'), /^ALIASES\n {2}\$ svc-api apikey ls$/m);
+    assert.doesNotMatch(await of('apikey', '--help'), /apikey (ls|rm|add) /);
+    assert.match((await runProgramHere(['apikey', 'lst'])).stderr, / are apply, [^.]*, list, log, /);
   });
 });

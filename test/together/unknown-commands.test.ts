@@ -30,10 +30,9 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ['rm CI', `Unknown command: "rm". Did you mean "svc-api apikey delete"? ${ROOT_COMMANDS}`, AT_ROOT],
   ...(
     [
-      ['ls', 'list'],
-      ['rm', 'delete'],
-      ['add', 'create'],
       ['get', 'show'],
+      ['new', 'create'],
+      ['remove', 'delete'],
       ['contain', 'revoke --undo-changes'],
       ['review', 'list --review'],
       ['copy', 'export --to'],

@@ -10,6 +10,7 @@ const COMMANDS: readonly OtherName[] = [
   ['deny', 'apikey:requests:deny'],
   ['routes observed', 'apikey:routes:check', '--observed'],
   ['can', 'apikey:explain'],
+  ['complete', 'apikey:autocomplete'],
   ['routes explain', 'apikey:explain'],
   ['federation explain', 'apikey:explain'],
   ['add', 'apikey:create'],

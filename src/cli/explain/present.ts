@@ -110,7 +110,7 @@ function closeCommands(typed: readonly string[], commands: readonly string[]): s
 function commandsOf(topic: string, config: Config): string[] {
   const prefix = topic === '' ? '' : `${topic}:`;
   return config.commands
-    .filter(({ id, hidden }) => !hidden && id.startsWith(prefix))
+    .filter(({ id, hidden, aliases }) => !hidden && !aliases.includes(id) && id.startsWith(prefix))
     .map(({ id }) => id.slice(prefix.length));
 }
 

@@ -145,9 +145,11 @@ export default class OwnHelp extends Help {
     this.render = renderTemplates(this.render);
   }
 
-  /** Leaves out the long names of commands with short ones. */
+  /** Leaves out aliases, and the long names of commands with short ones. */
   protected override get sortedCommands(): Command.Loadable[] {
-    return super.sortedCommands.filter(({ id }) => shortestId(this.config, id) === id);
+    return super.sortedCommands.filter(
+      ({ id, aliases }) => shortestId(this.config, id) === id && !aliases.includes(id),
+    );
   }
 
   /** Collects the output, since oclif would ignore errors in writing it. */

@@ -8,11 +8,14 @@ interface Listed {
   readonly id: string;
   readonly group?: unknown;
   readonly topic?: unknown;
+  readonly aliases?: readonly string[];
 }
 
 /** Commands of `apikey` by heading. Commands without one are left out. */
 export function groupsOf<Of extends Listed>(commands: readonly Of[]): [group: string, commands: Of[]][] {
-  const grouped = commands.filter(({ id, group }) => id.startsWith('apikey:') && typeof group === 'string');
+  const grouped = commands.filter(
+    ({ id, group, aliases = [] }) => id.startsWith('apikey:') && typeof group === 'string' && !aliases.includes(id),
+  );
   // This code also runs on an unsupported Node, which has no Map.groupBy.
   const present = new Set(grouped.map(({ group }) => group as string));
   const others = [...present].filter((group) => !GROUPS.includes(group)).toSorted();

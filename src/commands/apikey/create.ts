@@ -5,6 +5,7 @@ import { nameArgs, nameFlag, newKeyFlags, noInputFlag, requestOf, yesFlag } from
 
 export default class Create extends KeyCommand {
   static override group = 'Keys';
+  static override aliases = ['apikey:add'];
   static override summary = 'Create an API key.';
   static override description = `The secret is written to stdout, once; everything else goes to stderr. \
 If stdin and stderr are terminals, prompts for missing values.`;

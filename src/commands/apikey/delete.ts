@@ -4,6 +4,7 @@ import { listFlags, nameArgs, nameFlag, selectFlags, selects } from '../../cli/i
 
 export default class Delete extends KeyCommand {
   static override group = 'Keys';
+  static override aliases = ['apikey:rm'];
   static override summary = 'Delete API keys, and the keys that they created.';
   static override description =
     'Deleted keys stop working immediately. ' +

@@ -91,6 +91,7 @@ const ADDITIONS = additionsTo('apikey:list');
 
 export default class List extends KeyCommand {
   static override group = 'Keys';
+  static override aliases = ['apikey:ls'];
   static override summary = 'List API keys, oldest first.';
   static override description = `On a terminal, prints a table of one line a key, shortened to its width, with \
 relative times. Otherwise prints one line a key, unshortened, with times in RFC 3339 format and tabs between \

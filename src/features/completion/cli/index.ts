@@ -1,3 +1,3 @@
 /** Completion of commands in a shell. */
-export { readCommandLine } from './command-line.ts';
-export * from './offer.ts';
+export { completionsFor, WAIT_MS } from './complete.ts';
+export { type Shell, SHELLS } from './offer.ts';

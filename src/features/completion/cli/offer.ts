@@ -108,7 +108,7 @@ function kindOfArgument(argument: string): ValueKind | undefined {
 /** Checks whether a command takes the name of a new key, for which there is nothing to offer. */
 function namesNewKey(command: string, flags: ReadonlyMap<string, string>): boolean {
   if (command === 'apikey:exec') return true;
-  const creates = command === 'apikey:create' || (command === 'apikey' && !flags.has('delete'));
+  const creates = ['apikey:create', 'apikey:add'].includes(command) || (command === 'apikey' && !flags.has('delete'));
   return creates && !flags.has('overwrite');
 }
 

@@ -8,7 +8,7 @@ const TOPICS = ['apikey', 'serve'];
 export function scriptOf(shell: Shell, { bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>): string {
   const completed: Completed = {
     bin,
-    ask: `command ${bin} apikey${topicSeparator}complete ${shell}`,
+    ask: `command ${bin} apikey${topicSeparator}autocomplete ${shell} --complete`,
     prefix: `_svc_api_complete_${bin.replaceAll(/\W/g, '_')}`,
     topics: bin === OWN_BIN ? undefined : TOPICS,
   };

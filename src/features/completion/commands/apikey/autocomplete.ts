@@ -1,7 +1,9 @@
 import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
 import { examplesOf, BaseCommand, FLAGS_WITHOUT_STORE } from '../../../../cli/base-command.ts';
-import { type Shell, SHELLS } from '../../cli/index.ts';
+import { completionsFor, type Shell, SHELLS, WAIT_MS } from '../../cli/index.ts';
 import { CliError } from '../../../../cli/errors.ts';
+import { hasFlag } from '../../../../cli/output.ts';
 
 export default class Autocomplete extends BaseCommand {
   static override isAtTop = true;
@@ -28,12 +30,34 @@ export default class Autocomplete extends BaseCommand {
     }),
   };
 
+  static override flags = {
+    complete: Flags.boolean({
+      description: 'Print the words that can follow the line in COMP_LINE, as the script asks for them.',
+      hidden: true,
+    }),
+  };
+
   async run(): Promise<void> {
-    const { args } = await this.parse(Autocomplete);
+    const { args, flags } = await this.parse(Autocomplete);
     const shell = args.shell ?? this.config.shell;
     if (!isShell(shell)) throw new CliError('USAGE', `Name the shell: ${SHELLS.join(', ')}.`);
+    if (flags.complete) return this.complete(shell);
     const { scriptOf } = await import('../../cli/script.ts');
     await this.write(scriptOf(shell, this.config));
+  }
+
+  private async complete(shell: Shell): Promise<void> {
+    const deadline = setTimeout(() => process.exit(0), WAIT_MS);
+    try {
+      await this.terminal.out((await completionsFor(shell, this.config)) ?? '');
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  /** After a failure, nothing is completed and nothing printed into the line. */
+  override async catch(error: Error & { code?: string }): Promise<void> {
+    if (!hasFlag(this.argv, '--complete')) return super.catch(error);
   }
 }
 
