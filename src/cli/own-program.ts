@@ -23,8 +23,7 @@ const HELP_FLAGS = new Set(['--help', '-h']);
  * oclif.
  */
 export async function runOwnProgram(typed: readonly string[]): Promise<void> {
-  // oclif's `help` has no such flag, but the colours of help follow it.
-  const args = typed[0] === 'help' ? typed.filter((arg) => arg !== '--no-color') : [...typed];
+  const args = argsOfHelp(typed);
   const options = await ownOptions();
   let config: Config | undefined;
   try {
@@ -37,6 +36,17 @@ export async function runOwnProgram(typed: readonly string[]): Promise<void> {
     await reportFailure(error, args, options);
   }
   if (config) await endDespitePlugins(config, args);
+}
+
+/**
+ * The arguments for oclif, whose help has neither --no-color, which colours follow all the same, nor --all: its name there
+ * is --nested-commands.
+ */
+function argsOfHelp(typed: readonly string[]): string[] {
+  const isAll = typed.includes('--all') && (typed[0] === 'help' || HELP_FLAGS.has(typed[0] ?? ''));
+  const args = isAll ? ['help', '--nested-commands', ...typed.slice(1)] : typed;
+  if (args[0] !== 'help') return [...args];
+  return args.filter((arg) => arg !== '--no-color' && !(isAll && (arg === '--all' || HELP_FLAGS.has(arg))));
 }
 
 /** Ends one of our own commands, which a timer or a connection of a plugin would keep running. */

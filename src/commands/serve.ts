@@ -7,6 +7,7 @@ import { clockFlag, readOptions, ServingCommand, servingFlags } from '../cli/ser
 const PORT = 4000;
 
 export default class Serve extends ServingCommand {
+  static override group = 'Servers';
   static override summary = 'Serve a GraphQL endpoint that requires an API key.';
   static override description =
     '/graphql requires "Authorization: Bearer <API key>"; GET /healthz and GET /readyz are open. ' +

@@ -81,19 +81,28 @@ describe('svc-api version', () => {
 });
 
 describe('the help', () => {
-  it('without arguments says what there is: the commands, common verbs, the topics, where the documentation is', async () => {
+  it('without arguments is one screen: what to start with, to manage, to operate, and where the rest is', async () => {
     const page = await outputOf([]);
-    const { COMMANDS: commands, 'HELP TOPICS': topics, 'LEARN MORE': more } = sectionsOf(page);
+    const sections = sectionsOf(page);
+    assert.deepEqual(Object.keys(sections), ['USAGE', 'START', 'MANAGE', 'OPERATE', 'HELP TOPICS', 'LEARN MORE']);
     assert.match(page, /^API keys for self-hosted services/);
-    for (const name of ['apikey', 'apikey create', 'apikey list', 'apikey rotate', 'apikey delete', 'serve'])
-      assert.match(commands!, new RegExp(`^ {2}${name} {2,}[A-Z].*\\.$`, 'm'));
-    assert.match(sectionsOf(page)['OTHER COMMANDS']!, /^ {2}help .*\n {2}plugins .*\n {2}version /m);
-    assert.match(topics!, /^ {2}environment .*\n {2}exit-codes /m);
-    assert.match(more!, /svc-api apikey --help .*README\.md$/ms);
+    const namesIn = (header: string) =>
+      Array.from(sections[header]!.matchAll(/^ {2}([a-z]+(?: [a-z]+)*) {2,}[A-Z].*\.$/gm), ([, name]) => name);
+    assert.deepEqual(namesIn('START'), ['guard', 'apikey create', 'apikey list', 'apikey delete', 'serve']);
+    assert.ok(namesIn('MANAGE').includes('apikey rotate') && namesIn('OPERATE').includes('backup'));
+    assert.match(sections['HELP TOPICS']!, /^ {2}environment .*\n {2}exit-codes /m);
+    assert.match(sections['LEARN MORE']!, /svc-api help --all .*README\.md$/ms);
+    assert.ok(page.trimEnd().split('\n').length <= 40);
   });
 
-  it('lists all commands on request', async () => {
-    const page = await outputOf(['help', '--nested-commands']);
+  it('lists all commands on request, with summaries, in groups', async () => {
+    const page = await outputOf(['help', '--all']);
+    for (const args of [
+      ['--help', '--all'],
+      ['-h', '--all'],
+      ['help', '--nested-commands'],
+    ])
+      assert.equal(await outputOf(args), page);
     const listed = Array.from(page.matchAll(/^ {2}(\S+(?: [a-z]+)*) {2,}[A-Z]/gm), ([, name]) => name!);
     const own = Object.values(manifest.commands).map((command) =>
       (shortId(command) ?? command.id).replaceAll(':', ' '),
@@ -103,9 +112,10 @@ describe('the help', () => {
       [],
     );
     assert.deepEqual(
-      listed.filter((name) => /^apikey (login|routes)/.test(name)),
+      listed.filter((name) => /^apikey (login|routes|ls|rm|add)/.test(name)),
       [],
     );
+    assert.match(sectionsOf(page)['SERVERS']!, /^ {2}guard .*^ {2}serve /ms);
   });
 
   it('of a command about keys is also shown by apikey help', async () => {
@@ -134,18 +144,23 @@ describe('the help', () => {
     assert.match(stderr, /^Error: Unexpected argument: foo\. /);
   });
 
-  it('groups the flags of the two modes of apikey, the global ones last', async () => {
-    const sections = sectionsOf(await outputOf(['apikey', '--help']));
-    const flagsOf = (header: string) =>
-      Array.from(sections[header]!.matchAll(/^ {2}--([a-z-]+)/gm), ([, flag]) => flag);
-    assert.deepEqual(
-      Object.keys(sections).filter((header) => header.endsWith('FLAGS')),
-      ['FLAGS', 'CREATE FLAGS', 'DELETE FLAGS', 'GLOBAL FLAGS'],
-    );
-    assert.deepEqual(flagsOf('FLAGS'), ['name']);
-    assert.ok(['create', 'roles', 'overwrite'].every((flag) => flagsOf('CREATE FLAGS').includes(flag)));
-    assert.ok(flagsOf('DELETE FLAGS').includes('delete'));
-    assert.ok(flagsOf('GLOBAL FLAGS').includes('json'));
+  it('of each form of apikey without a verb has its flags alone, the global ones last', async () => {
+    const flagsOf = (section: string) => Array.from(section.matchAll(/^ {2}--([a-z-]+)/gm), ([, flag]) => flag);
+    for (const [form, own, other] of [
+      ['CREATE', ['create', 'roles', 'overwrite'], 'delete'],
+      ['DELETE', ['delete'], 'roles'],
+    ] as const) {
+      const page = await outputOf(['apikey', `--${form.toLowerCase()}`, '--help']);
+      const sections = sectionsOf(page);
+      assert.deepEqual(
+        Object.keys(sections).filter((header) => header.endsWith('FLAGS')),
+        ['FLAGS', `${form} FLAGS`, 'GLOBAL FLAGS'],
+      );
+      assert.deepEqual(flagsOf(sections['FLAGS']!), ['name']);
+      assert.ok(own.every((flag) => flagsOf(sections[`${form} FLAGS`]!).includes(flag)));
+      assert.ok(!flagsOf(page).includes(other));
+      assert.ok(flagsOf(sections['GLOBAL FLAGS']!).includes('json'));
+    }
   });
 
   it('cuts no word at 60 columns, and shows no line that is wider', async () => {
@@ -179,21 +194,19 @@ describe('the help', () => {
 
   it('of apikey has a group for each verb', () => {
     const others = Object.values(manifest.commands).filter(({ group }) => group === undefined);
-    const expected = ['apikey', 'apikey:autocomplete', 'apikey:help', 'serve'];
+    const expected = ['apikey', 'apikey:autocomplete', 'apikey:help'];
     assert.deepEqual(others.map(({ id }) => id).toSorted(), expected);
   });
 
-  it('of apikey has the form with --create and --delete first, then the verbs in groups', async () => {
-    const sections = sectionsOf(await outputOf(['apikey', '--help']));
-    const headers = Object.keys(sections);
-    assert.deepEqual(headers.slice(0, 2), ['USAGE', 'FLAGS']);
-    assert.match(sections['USAGE']!, /\$ svc-api apikey --create --name .*\$ svc-api apikey --delete /s);
-    const groups = ['KEYS', 'AUTOMATION', 'LEAKS', 'APPLICATIONS', 'STORE', 'OTHER COMMANDS'];
-    assert.deepEqual(headers.slice(headers.indexOf('EXAMPLES') + 1), groups);
-    assert.match(
-      sections['LEAKS']!,
-      /^LEAKS\n {2}apikey revoke +[A-Z].*\n {2}apikey scan +[A-Z].*\n {2}apikey verify +[A-Z]/s,
-    );
+  it('of apikey is one screen with the verbs in groups', async () => {
+    const page = await outputOf(['apikey', '--help']);
+    const sections = sectionsOf(page);
+    assert.match(sections['USAGE']!, /\$ svc-api apikey <command>/);
+    const groups = ['KEYS', 'AUTOMATION', 'LEAKS', 'STORE', 'OTHER COMMANDS'];
+    assert.deepEqual(Object.keys(sections), ['USAGE', ...groups, 'MORE']);
+    assert.match(sections['LEAKS']!, /^ {2}apikey scan +[A-Z].*\n {2}apikey verify +[A-Z]/m);
+    assert.match(sections['MORE']!, /svc-api apikey --create --help/);
+    assert.ok(page.trimEnd().split('\n').length <= 40);
   });
 
   it('has lines of 80 where it is not shown at a terminal, and of the width of the terminal where it is', async () => {

@@ -26,6 +26,8 @@ export function referenceOf(code: string, root = ROOT): string {
 
 /** The usage of a command as its help has it, each in one line. Errors wrap it. */
 function usageOf(command: string): string[] {
+  // Its two forms have pages of their own.
+  if (command === 'apikey') return ['--create', '--delete'].flatMap((form) => usageOf(`apikey ${form}`));
   const [, section = ''] = COMMANDS.split(`\n## svc-api ${command}\n`);
   const [, usage = ''] = /^USAGE\n(.*?)\n\n/ms.exec(section) ?? [];
   return usage

@@ -373,7 +373,15 @@ describe('the commands', () => {
   for (const [name, flags] of Object.entries(SURFACE)) {
     const id = name.split(':');
     it(`describe themselves: ${id.join(' ')}`, async () => {
-      const text = await helpOf(id);
+      // Its two forms have pages of their own.
+      const pages =
+        name === 'apikey'
+          ? [
+              ['apikey', '--create'],
+              ['apikey', '--delete'],
+            ]
+          : [id];
+      const text = (await Promise.all(pages.map(helpOf))).join('\n');
       const shown = text.toLowerCase();
       const { flags: known } = manifest.commands[name]!;
       for (const flag of flags) {

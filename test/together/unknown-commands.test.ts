@@ -76,7 +76,7 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   [
     'routes observed',
     'Unknown command: "routes observed". Did you mean "svc-api routes check --observed"? ' +
-      'The commands of "svc-api routes" are check, explain and template.',
+      'The commands of "svc-api routes" are check and template.',
     ['svc-api routes COMMAND', 'svc-api routes --help'],
   ],
   [

@@ -114,24 +114,20 @@ class OwnCommandHelp extends CommandHelp {
   }
 }
 
-/** The verbs of `apikey` that a newcomer needs. */
-const FIRST_VERBS = ['create', 'list', 'show', 'update', 'rotate', 'delete'];
-const FIRST = [
-  'apikey',
-  ...FIRST_VERBS.map((verb) => `apikey:${verb}`),
-  'serve',
-  'guard',
-  'proxy',
-  'routes:check',
-  'backup',
-  'restore',
-  'doctor',
-  'login',
-  'logout',
+/** The commands of the first screen, by heading. Those that are missing are left out. */
+const FIRST_SCREEN: readonly (readonly [heading: string, ids: readonly string[]])[] = [
+  ['START', ['guard', 'apikey:create', 'apikey:list', 'apikey:delete', 'serve']],
+  ['MANAGE', ['apikey:show', 'apikey:update', 'apikey:rotate', 'apikey:revoke', 'explain', 'requests:list', 'login']],
+  ['OPERATE', ['routes:check', 'doctor', 'backup', 'restore', 'edge', 'plugins']],
 ];
 
-const MORE = `svc-api apikey --help lists all commands about keys.
+const MORE = `svc-api help --all lists every command.
 svc-api help <command> or <topic> shows one, with flags and examples.`;
+
+/** The forms of `apikey` that have no verb. */
+const FORMS = ['--create', '--delete'];
+const FORM_HELP = `svc-api apikey --create --help, and --delete --help: the forms without a verb.
+svc-api apikey help exit-codes, svc-api apikey help environment: more topics.`;
 
 type Rows = [name: string, summary: string][];
 
@@ -139,6 +135,7 @@ type Rows = [name: string, summary: string][];
 export default class OwnHelp extends Help {
   protected override CommandHelpClass = OwnCommandHelp;
   private lines: string[] = [];
+  private argv: readonly string[] = [];
 
   constructor(config: Config, options?: Partial<HelpOptions>) {
     super(config, { ...widthOf(process.env), ...options });
@@ -160,6 +157,7 @@ export default class OwnHelp extends Help {
   /** @throws CliError OUTPUT_FAILED */
   override async showHelp(argv: string[]): Promise<void> {
     this.lines = [];
+    this.argv = argv;
     await this.collectHelp(argv);
     try {
       if (this.opts.sendToStderr) await processTerminal.note(this.lines.join('\n'));
@@ -179,9 +177,22 @@ export default class OwnHelp extends Help {
   override async showCommandHelp(asked: Command.Loadable): Promise<void> {
     const command = this.config.findCommand(shortestId(this.config, asked.id)) ?? asked;
     const children = this.sortedCommands.filter(({ id }) => id.startsWith(`${command.id}:`));
+    const form = FORMS.find((flag) => this.argv.includes(flag));
+    if (command.id === 'apikey' && form === undefined) return this.log(this.verbs(children));
     this.log(`${this.wrap(this.summary(command) ?? '', 0)}\n`);
-    this.log(`${this.formatCommand(command)}\n`);
-    if (children.length > 0) this.log(`${this.grouped(command.id.replaceAll(' ', ':'), children)}\n`);
+    const shown = command.id === 'apikey' ? formOf(command, form!) : command;
+    this.log(`${this.formatCommand(shown)}\n`);
+    if (command.id !== 'apikey' && children.length > 0) this.log(`${this.grouped(children)}\n`);
+  }
+
+  /** The verbs of `apikey`. */
+  private verbs(children: Command.Loadable[]): string {
+    return [
+      'Create, delete and manage API keys.',
+      this.section('USAGE', '$ svc-api apikey <command> [flags]'),
+      this.grouped(children),
+      this.section('MORE', this.wrap(FORM_HELP)),
+    ].join('\n\n');
   }
 
   /** @param asked can have the long name, for which oclif would show nothing. */
@@ -191,18 +202,7 @@ export default class OwnHelp extends Help {
 
   protected override async showRootHelp(): Promise<void> {
     const all = this.sortedCommands;
-    const isFirst = ({ id }: Command.Loadable) => FIRST.includes(id);
-    const first = this.opts.all ? all : FIRST.flatMap((id) => all.filter((command) => command.id === id));
-    // A topic of ours has a command or a page; one of a plugin has nothing else that names it.
-    const isShown = ({ id, pluginName }: Command.Loadable) =>
-      !id.includes(':') || (pluginName !== 'svc-api' && !id.startsWith('apikey:'));
-    const others = all.filter((command) => !isFirst(command) && isShown(command));
-    const topics = Object.entries(HELP_TOPICS).map(([name, { summary }]): Rows[number] => [name, summary]);
-    const sections: [string, Rows][] = [
-      ['COMMANDS', this.rowsOf(first)],
-      ['OTHER COMMANDS', [...this.rowsOf(this.opts.all ? [] : others), ['version', VERSION_TOPIC.summary]]],
-      ['HELP TOPICS', topics],
-    ];
+    const sections = this.opts.all ? this.everySection(all) : this.firstSections(all);
     const width = Math.max(...sections.flatMap(([, rows]) => rows.map(([name]) => name.length)));
     this.log(
       [
@@ -214,8 +214,34 @@ export default class OwnHelp extends Help {
     );
   }
 
-  private grouped(parent: string, children: Command.Loadable[]): string {
-    const groups = parent === 'apikey' ? groupsOf(children) : [];
+  private firstSections(all: Command.Loadable[]): [string, Rows][] {
+    const first = FIRST_SCREEN.map(([header, ids]): [string, Rows] => [
+      header,
+      this.rowsOf(ids.flatMap((id) => all.filter((command) => command.id === id))),
+    ]);
+    const ofPlugins = all.filter(({ pluginType, id }) => pluginType === 'user' && !id.startsWith('apikey:'));
+    const others: [string, Rows][] = ofPlugins.length > 0 ? [['PLUGINS', this.rowsOf(ofPlugins)]] : [];
+    return [...first.filter(([, rows]) => rows.length > 0), ...others, this.topicSection()];
+  }
+
+  private everySection(all: Command.Loadable[]): [string, Rows][] {
+    const groups = groupsOf(all);
+    const grouped = new Set(groups.flatMap(([, commands]) => commands));
+    const others: Rows = [
+      ...this.rowsOf(all.filter((command) => !grouped.has(command))),
+      ['version', VERSION_TOPIC.summary],
+    ];
+    const sections = groups.map(([name, commands]): [string, Rows] => [name.toUpperCase(), this.rowsOf(commands)]);
+    return [...sections, ['OTHER COMMANDS', others], this.topicSection()];
+  }
+
+  private topicSection(): [string, Rows] {
+    return ['HELP TOPICS', Object.entries(HELP_TOPICS).map(([name, { summary }]): Rows[number] => [name, summary])];
+  }
+
+  private grouped(children: Command.Loadable[]): string {
+    const isOfKeys = children.every(({ id }) => id.startsWith('apikey:'));
+    const groups = isOfKeys ? groupsOf(children) : [];
     const sections = groups.map(([name, commands]): [string, Command.Loadable[]] => [name.toUpperCase(), commands]);
     const others = children.filter((child) => !sections.some(([, commands]) => commands.includes(child)));
     sections.push([groups.length > 0 ? 'OTHER COMMANDS' : 'COMMANDS', others]);
@@ -243,4 +269,18 @@ export default class OwnHelp extends Help {
   override renderList(...list: Parameters<Columns['renderList']>): string {
     return new Columns(this.config, this.opts).renderList(...list);
   }
+}
+
+/** A command with the flags, usage and examples of one of its forms alone. */
+function formOf(command: Command.Loadable, form: string): Command.Loadable {
+  const other = FORMS.find((flag) => flag !== form)!
+    .slice('--'.length)
+    .toUpperCase();
+  const { flags, usage = [], examples = [] } = command;
+  return {
+    ...command,
+    flags: Object.fromEntries(Object.entries(flags).filter(([, { helpGroup }]) => helpGroup !== other)),
+    usage: [usage].flat().filter((line) => line.includes(form)),
+    examples: examples.filter((example) => JSON.stringify(example).includes(form)),
+  };
 }

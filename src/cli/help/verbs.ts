@@ -11,11 +11,9 @@ interface Listed {
   readonly aliases?: readonly string[];
 }
 
-/** Commands of `apikey` by heading. Commands without one are left out. */
+/** Commands by heading. Those without one, and aliases, are left out. */
 export function groupsOf<Of extends Listed>(commands: readonly Of[]): [group: string, commands: Of[]][] {
-  const grouped = commands.filter(
-    ({ id, group, aliases = [] }) => id.startsWith('apikey:') && typeof group === 'string' && !aliases.includes(id),
-  );
+  const grouped = commands.filter(({ id, group, aliases = [] }) => typeof group === 'string' && !aliases.includes(id));
   // This code also runs on an unsupported Node, which has no Map.groupBy.
   const present = new Set(grouped.map(({ group }) => group as string));
   const others = [...present].filter((group) => !GROUPS.includes(group)).toSorted();
@@ -27,7 +25,7 @@ export function groupsOf<Of extends Listed>(commands: readonly Of[]): [group: st
 
 /** The groups as lines, for the help of a host, which lists verbs alphabetically. */
 export function verbLines(commands: readonly Listed[]): string {
-  return groupsOf(commands)
+  return groupsOf(commands.filter(({ id }) => id.startsWith('apikey:')))
     .map(([group, all]) => `${group}: ${[...new Set(all.map(verbOf))].join(', ')}.`)
     .join('\n');
 }
@@ -49,5 +47,5 @@ function placeOf(command: Listed): number {
 }
 
 function verbOf({ id }: Listed): string {
-  return id.split(':')[1]!;
+  return id.replace(/^apikey:/, '').split(':', 1)[0]!;
 }

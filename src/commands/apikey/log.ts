@@ -21,7 +21,7 @@ type EntriesText = (entries: readonly AuditEntry[]) => string;
 
 export default class Log extends KeyCommand {
   static override group = 'Store';
-  static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
+  static override summary = 'Show the audit log: changes, and refused requests.';
   static override description =
     'Prints the newest entries in the order in which they were written. On a terminal, they are shortened to its ' +
     'width; otherwise an entry is one line, with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES. Each is chained ' +

@@ -16,7 +16,7 @@ const CHANGED =
 
 export default class Export extends StoreCommand {
   static override group = 'Store';
-  static override summary = 'Export all API keys as JSON lines, without secrets, or copy the whole store.';
+  static override summary = 'Export all API keys, or copy the whole store.';
   static override description =
     'Each line is a key with the fields that import accepts; a key comes after the key that created it. ' +
     'Keys exported with digests work in the store that imports them. A digest is not enough to authenticate.\n' +

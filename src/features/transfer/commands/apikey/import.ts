@@ -58,7 +58,7 @@ const FIELDS = namesOf(storedFields).map((name) => `"${name}"`);
 
 export default class Import extends StoreCommand {
   static override group = 'Store';
-  static override summary = 'Import API keys from another system. They keep working unchanged.';
+  static override summary = 'Import API keys from another system, unchanged.';
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     `base64url), and "roles", "permissions" or both. ${FIELDS.join(', ')}, ` +

@@ -10,7 +10,7 @@ import { formatTime, formatList } from '../../../../keys/basics/index.ts';
 
 export default class Suggest extends KeyCommand {
   static override group = 'Keys';
-  static override summary = 'Suggest the fewest grants that an API key needs, based on what it has used.';
+  static override summary = 'Suggest the fewest grants that an API key needs.';
   static override description =
     'The line on stdout can be pasted into "create" or "update"; grants that were never used are listed on stderr. ' +
     'A role is suggested where the key has granted that role to another key, which takes the role itself. ' +

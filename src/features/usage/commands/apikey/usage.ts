@@ -10,7 +10,7 @@ import type { KeyName } from '../../../../keys/service/index.ts';
 
 export default class Usage extends KeyCommand {
   static override group = 'Keys';
-  static override summary = 'Show how many requests an API key made, by hour or day, and how they ended.';
+  static override summary = 'Show the requests of an API key by hour or day.';
   static override description =
     'Requests were accepted, forbidden (the key lacks a permission, or may not be used from that network), limited ' +
     '(over a limit), or refused (the key is disabled, has expired, or has another secret now). On a terminal, they ' +
