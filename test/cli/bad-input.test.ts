@@ -185,7 +185,6 @@ describe('apikey with bad values', () => {
       ['show T', shown],
       ['list --columns tags', shown],
       ['log', shown],
-      ['list --review', 'A<U+202E>B'],
       ['update T --no-tags', shown],
     ] as const) {
       const { stdout, code } = await cli.run(['apikey', ...line.split(' ')]);

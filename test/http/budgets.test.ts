@@ -78,25 +78,6 @@ describeOnEach('budgets', () => {
     assert.deepEqual(await statuses(rotated.key, 2), [200, 429]);
   });
 
-  it('begin anew for a key that replaces another one, but not for one that replaces itself', async () => {
-    const input: NewKey = { name: 'Again', roles: ['ADMIN'], limits: ['3/budget'], overwrite: true };
-    const { principal, secret } = await createPrincipal(test.keys, input);
-    assert.deepEqual(await statuses(secret, 2), [200, 200]);
-    const itself = await test.keys.create(input, principal);
-    assert.deepEqual(await left(itself.apiKey.id), [1]);
-    const replaced = await test.keys.create(input, OPERATOR);
-    assert.deepEqual(await left(replaced.apiKey.id), [3]);
-  });
-
-  it('are as they were where a key cannot be replaced after all', async () => {
-    const { key: secret, apiKey } = await create({ limits: ['3/budget'] });
-    assert.deepEqual(await statuses(secret, 2), [200, 200]);
-    const deliver = () => Promise.reject(new Error('nobody listens'));
-    const replacing = { name: apiKey.name, roles: ['GUEST'], limits: ['9/budget'], overwrite: true };
-    await assert.rejects(test.keys.create(replacing, OPERATOR, { deliver }), { message: 'nobody listens' });
-    assert.deepEqual(await left(apiKey.id), [1]);
-  });
-
   it('hold over several servers that requests come to together', async () => {
     const other = await startTestService({ database: test.database });
     other.time.now = test.time.now;

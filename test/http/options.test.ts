@@ -181,10 +181,6 @@ describe('options of the library', () => {
       () => createApp({ keys, extensions: [{ typedefs: '' } as never] }),
       'createApp: "extensions[0].typedefs" is not an option. Did you mean typeDefs?',
     ],
-    'createApp, a client': [
-      () => createApp({ keys, clients: [{ id: 'a', name: 'A', redirect: [] } as never] }),
-      'createApp: "clients[0].redirect" is not an option. Did you mean redirects?',
-    ],
     'listen, a name': [
       () => listen({ app: new Hono(), hots: '127.0.0.1', port: 0 } as never),
       'listen: "hots" is not an option. Did you mean host',

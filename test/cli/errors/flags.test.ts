@@ -44,13 +44,7 @@ const ROWS: readonly Row[] = [
   ['apikey create', [`--${SECRET}`], 'Unknown flag: --svc_0a1B2c3D4e5F_…. Leave it out.'],
   ['apikey create', ['X', '--limit', '100/m'], 'Unknown flag: --limit. Did you mean --rate?'],
   ['apikey update', ['--owned-by', 'Ada'], 'Unknown flag: --owned-by. Did you mean --where-owner?'],
-  ['apikey list', ['--created-by', 'Ada'], 'Unknown flag: --created-by. Did you mean --parent?'],
-  ['restore', ['x', '--bring-back', 'CI'], 'Unknown flag: --bring-back. Did you mean --restore-revoked?'],
-  ['restore', ['x', '--without-comparison'], 'Unknown flag: --without-comparison. Did you mean --force?'],
-  ['proxy', ['caddy', '--host', 'x'], 'Unknown flag: --host. Did you mean --domain?'],
-  ['apikey list', ['--hepl'], 'Unknown flag: --hepl. Did you mean --help?'],
   ['apikey show', ['--name'], 'Flag --name expects a value. Pass --name <name>.'],
-  ['apikey list', ['--limit=1', '--limit=2'], 'Flag --limit can only be specified once. Leave the others out.'],
   [
     'apikey rotate',
     ['A', 'B', 'C'],

@@ -13,8 +13,6 @@ const VERBS: readonly (readonly string[])[] = [
   ['enable'],
   ['disable'],
   ['rotate'],
-  ['usage'],
-  ['suggest'],
   ['delete'],
 ];
 

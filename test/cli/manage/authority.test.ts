@@ -54,27 +54,6 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
     assert.deepEqual([deniedBy, allowed], [{ id: parent.id, name: 'Parent' }, false]);
   });
 
-  it('suggest has the role that a key has granted, with which it can grant it again', async () => {
-    const grant = (name: string) =>
-      withKeys({ database: cli.database }, async (keys) => {
-        const result = await authenticate(keys, parent.key);
-        assert.ok('principal' in result);
-        await keys.create({ name, roles: ['VIEWER'] }, result.principal);
-        await keys.finishActivity();
-      });
-    parent = await cli.given('Maker', { roles: ['ADMIN'], permissions: ['DOCKER:READ_ANY'] });
-    await grant('First');
-    const { stdout, stderr } = await apikey('suggest', 'Maker');
-    assert.equal(stdout, '--roles VIEWER --permissions API_KEY:CREATE_OWN\n');
-    assert.match(stderr, /It has granted the role VIEWER, and so needs to hold it\./);
-    const { roles, permissions } = await json('suggest', 'Maker');
-    assert.deepEqual([roles, permissions], [['VIEWER'], ['API_KEY:CREATE_OWN']]);
-    await apikey('update', 'Maker', '--no-roles', '--no-permissions', ...stdout.trim().split(' '));
-    assert.deepEqual((await json('show', 'Maker'))['roles'], ['VIEWER']);
-    await grant('Second');
-    assert.equal((await apikey('suggest', 'Maker')).stdout, stdout);
-  });
-
   it('verify tells that a parent key is disabled, or has expired', async () => {
     await apikey('disable', 'Parent');
     const found = await withKeys({ database: cli.database }, (keys) => keys.identify(child.key, OPERATOR));

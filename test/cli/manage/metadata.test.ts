@@ -29,12 +29,11 @@ describeOnEachAndRemotely('metadata on the command line', () => {
     assert.equal(await shown(), null);
   });
 
-  it('is in a dry run, a column, a review, and the log', async () => {
+  it('is in a dry run, a column, and the log', async () => {
     const dry = await json('create', '--name', 'Dry', '--roles', 'GUEST', '--metadata', '{"plan":"pro"}', '--dry-run');
     assert.deepEqual(dry['metadata'], { plan: 'pro' });
     await cli.create('CI', '--metadata', '{"plan":"pro"}');
     assert.equal((await run('list', '--columns', 'name,metadata')).stdout, 'CI\t{"plan":"pro"}\n');
-    assert.match((await run('list', '--review', '--csv')).stdout, /"\{""plan"":""pro""\}"/);
     assert.match((await run('log')).stdout, /metadata: \{"plan":"pro"\}/);
   });
 

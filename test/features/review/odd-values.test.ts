@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { testCli } from '../../support/cli.ts';
+
+describe('a review', () => {
+  it('has the metadata of a key', async () => {
+    const cli = testCli();
+    await cli.create('CI', '--metadata', '{"plan":"pro"}');
+    assert.match((await cli.run(['apikey', 'list', '--review', '--csv'])).stdout, /"\{""plan"":""pro""\}"/);
+  });
+
+  it('shows in the open where an owner has what a terminal would obey', async () => {
+    const cli = testCli();
+    await cli.create('T', '--owner', 'A\u202eB');
+    const { stdout, code } = await cli.run(['apikey', 'list', '--review']);
+    assert.equal(code, 0);
+    assert.ok(stdout.includes('A<U+202E>B') && !stdout.includes('\u202e'), stdout);
+  });
+});
