@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Background, OwnFeature } from '../../src/feature.ts';
+import type { Background, OwnFeature, TelemetryMetrics } from '../../src/feature.ts';
+import { type AddedMetric, requireMetrics } from '../../src/keys/added/index.ts';
 import type { OpenedService, StartService } from '../../src/service/configured-server.ts';
 import { withBackground } from '../../src/service/background.ts';
 import { collectingLog } from '../support/log.ts';
@@ -35,6 +36,40 @@ describe('work of features beside requests', () => {
         ['error', 'broken'],
         ['error', 'broken'],
       ],
+    );
+  });
+
+  it('exports its metrics under the name of the feature, and does without where there are none', async () => {
+    const metric: AddedMetric = { name: 'beats_total', kind: 'counter', help: 'Beats.', read: () => [[1]] };
+    const feature: OwnFeature = {
+      name: 'heartbeat',
+      background: async ({ measure }) => {
+        measure([metric]);
+        return { stop: async () => {} };
+      },
+    };
+    const start = (async () => ({ stop: async () => {} })) as unknown as StartService;
+    const context = { features: [feature] } as unknown as Parameters<typeof withBackground>[1];
+    const added: unknown[] = [];
+    const exported = { add: (...given: unknown[]) => void added.push(given) } as unknown as TelemetryMetrics;
+    for (const metrics of [exported, undefined]) {
+      const running = await withBackground(
+        start,
+        context,
+        metrics,
+      )({} as OpenedService, { host: '127.0.0.1', port: 0 });
+      await running.stop();
+    }
+    assert.deepEqual(added, [['heartbeat', [metric]]]);
+  });
+
+  it('of plugins exports metrics that begin with their names alone', () => {
+    requireMetrics('svc-api-team', [
+      { name: 'svc_api_team_beats_total', kind: 'counter', help: 'Beats.', read: () => [] },
+    ]);
+    assert.throws(
+      () => requireMetrics('svc-api-team', [{ name: 'beats_total', kind: 'counter', help: 'Beats.', read: () => [] }]),
+      { code: 'FEATURE_INVALID', message: /svc-api-team.*"beats_total" must begin with "svc_api_team_"/ },
     );
   });
 });
