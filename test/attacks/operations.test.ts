@@ -233,7 +233,7 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<string, Do
     },
     routeKeys: { graphql: 'routeKeys(route: 1, first: 1) { edges { node { id } } }', console: ['routes/1/keys'] },
     limits: { graphql: 'limits { failedCredentials }', console: ['limits'] },
-    edges: { graphql: 'edges { edgeId }' },
+    edges: { graphql: 'edges { edgeId }', input: {} },
   };
 };
 
