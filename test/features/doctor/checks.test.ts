@@ -12,13 +12,14 @@ const found = (run: unknown, limitMs?: number) =>
 
 describe('a check of a plugin', () => {
   it('answers with text and a remedy', async () => {
+    const items = [{ text: 'D', json: { d: 1 } }];
     const answers = [
       { status: 'ok', message: 'A' },
-      { status: 'warning', message: 'B', remedy: 'C' },
+      { status: 'warning', message: 'B', remedy: 'C', items },
     ];
     assert.deepEqual(await found(async () => answers), [
       { check: 'SVC_API_TEAM', status: 'ok', message: 'A', remedy: null },
-      { check: 'SVC_API_TEAM', status: 'warning', message: 'B', remedy: 'C' },
+      { check: 'SVC_API_TEAM', status: 'warning', message: 'B', remedy: 'C', items },
     ]);
     assert.deepEqual(await found(async () => []), []);
   });
@@ -38,6 +39,7 @@ describe('a check of a plugin', () => {
       [async () => ({ status: 'ok', message: 'A' }), /svc-api-team failed\. It gave no valid answers/],
       [async () => [{ status: 'fine', message: 'A' }], /svc-api-team failed.*status/],
       [async () => [{ status: 'ok' }], /svc-api-team failed.*message/],
+      [async () => [{ status: 'ok', message: 'A', items: [{ text: 'D' }] }], /svc-api-team failed.*json/],
       [async () => [{ status: 'failure', message: 'A' }], /svc-api-team failed.*remedy/],
     ];
     for (const [run, message] of wrong) {
