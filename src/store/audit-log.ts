@@ -111,7 +111,7 @@ export function auditReaderOf(
 }
 
 /** The entries that match a query, in its order, optionally only those in certain blocks of an SQLite store. */
-export async function findAuditEntries(
+async function findAuditEntries(
   db: Kysely<Tables>,
   dialect: DialectName,
   query: AuditQuery,
@@ -256,7 +256,7 @@ function visibleTo(
 }
 
 /** The newest entry, stored separately to detect a truncated log, or the last pruned one. */
-export async function findPosition(
+async function findPosition(
   db: Kysely<Tables>,
   table: 'audit_head' | 'audit_start',
 ): Promise<AuditPosition | undefined> {

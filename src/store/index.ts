@@ -5,14 +5,7 @@ export { KeyChanges } from './key-changes.ts';
 export { driverCodeOf } from './errors.ts';
 export { transactionsApart } from './limit-store.ts';
 export type { Store } from './open.ts';
-export {
-  type AnyPortOfStore,
-  type FeatureInStore,
-  portOfStore,
-  portsOf,
-  type Reading,
-  type StoreOfFeature,
-} from './port-of-store.ts';
+export { type FeatureInStore, portOfStore, portsOf, type Reading, type StoreOfFeature } from './port-of-store.ts';
 export {
   apiKeyOf,
   chunksOf,

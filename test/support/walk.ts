@@ -24,7 +24,7 @@ const FILE = /`(~?[\w./-]+\.\w+)`[^`\n]*:\n\n$/;
 const SERVER = /^(?:svc-api (?:serve|guard)|node \w+\.m?js)\b(?!.*&$).*\n$/m;
 
 /** The steps of a page. Its other blocks are for reading. */
-export function stepsOf(page: string): Step[] {
+function stepsOf(page: string): Step[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
   const blocks = [...text.matchAll(BLOCK)];
   return blocks.flatMap(({ 0: whole, 1: language, 2: content, index }, at): Step[] => {

@@ -6,7 +6,6 @@ export {
   describeExplanation,
   describeMatch,
   describePattern,
-  explain,
   type Explanation,
   goesByMethod,
   isReading,
@@ -27,13 +26,5 @@ export {
   sumOfCharges,
 } from './router.ts';
 export { findWideRoutes, type WideRoute } from './route-issues.ts';
-export {
-  canonicalHost,
-  canonicalSite,
-  parseHostPattern,
-  parseRequest,
-  preflightOf,
-  preflightParts,
-  type RequestParts,
-} from './request.ts';
+export { canonicalHost, canonicalSite, parseHostPattern, preflightParts, type RequestParts } from './request.ts';
 export * from './upstream.ts';
