@@ -9,7 +9,7 @@ describe('hidden built-in resources', () => {
     const config = join(tempFolder(), 'svc-api.yaml');
     writeFileSync(config, 'resources: [WIKI]\nbuiltinResources: hidden\n');
     const env = { SVC_API_CONFIG: config, COMP_LINE: 'svc-api apikey create --permissions ' };
-    const { stdout } = await testCli().runProcess(['apikey', 'complete', 'fish'], { env });
+    const { stdout } = await testCli().runProcess(['autocomplete', 'fish', '--complete'], { env });
     assert.match(stdout, /WIKI:/);
     assert.doesNotMatch(stdout, /DISK:|EDGE:/);
   });

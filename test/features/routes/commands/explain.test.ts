@@ -229,7 +229,7 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
     [
       'GET https://h/ --permissions WIKI',
       'PERMISSION_INVALID',
-      '"WIKI" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
+      '"WIKI" is not a permission. Write RESOURCE:ACTION, such as GRAFANA:READ_ANY.',
     ],
     [
       'GET https://h/ --permissions ME:READ_OWN --key CI',
