@@ -35,7 +35,8 @@ export interface TestCli {
 /** True if a command needs the key store itself. */
 function needsStore([, verb = '', ...args]: readonly string[]): boolean {
   const store = ['export', 'import', 'scan', 'verify'];
-  return store.includes(verb) || ['--verify', '--prune', '--detach'].some((flag) => args.includes(flag));
+  const isOfLog = verb === 'log' && ['--verify', '--prune'].some((flag) => args.includes(flag));
+  return store.includes(verb) || isOfLog || args.includes('--detach');
 }
 
 /** The built CLI with a store of its own. */
