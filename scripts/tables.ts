@@ -40,9 +40,11 @@ function listOfFeatures(): string {
   return tableOf([['feature', 'needs'], ...rows.toSorted(([one = ''], [other = '']) => (one < other ? -1 : 1))]);
 }
 
-/** The features as a graph of Mermaid: an arrow to each one that a feature needs. */
+/** The features as a graph of Mermaid: a line for each one with needs, with arrows to those. */
 function needsOfFeatures(): string {
-  const arrows = FEATURES.flatMap(({ name, needs = [] }) => needs.map((needed) => `  ${name} --> ${needed}`));
+  const arrows = FEATURES.flatMap(({ name, needs }) =>
+    needs ? [`  ${name} --> ${needs.toSorted().join(' & ')}`] : [],
+  );
   const alone = FEATURES.map(({ name }) => name).filter(
     (name) => !FEATURES.some((each) => each.needs?.includes(name) || (each.name === name && each.needs?.length)),
   );
