@@ -109,7 +109,7 @@ const MAX_ANSWER_BYTES = 1 << 20;
 const MAX_KEPT = 1000;
 /** One run of visible ASCII (RFC 6750, section 2.1), as long as the form of the server may be. */
 const BEARER = /^bearer +([!-~]{1,4096})$/i;
-const FORM = 'one "Authorization: Bearer <API key>"';
+const FORM = '"Authorization: Bearer <API key>"';
 /** A value that is right, and its description. */
 type Rules<Options> = { readonly [Name in keyof Required<Options>]: readonly [(value: unknown) => unknown, string] };
 
@@ -173,7 +173,9 @@ export function createClient(options: ClientOptions): KeysClient {
     } catch (cause) {
       if (cause instanceof ClientError) throw cause;
       const code = cause instanceof SyntaxError ? 'SERVER_INCOMPATIBLE' : 'SERVER_UNREACHABLE';
-      throw new ClientError(code, `The server ${server} gave no valid answer: ${String(cause)}`, { cause });
+      // Node's fetch says only "fetch failed": the reason is in its cause.
+      const why = ((cause as Error).cause as { code?: string })?.code ?? cause;
+      throw new ClientError(code, `Asking ${server} failed: ${String(why)}`, { cause });
     }
     if (answer?.active === false) return undefined;
     if (answer?.active === true && isComplete(answer)) return answer;
@@ -206,8 +208,8 @@ export function createClient(options: ClientOptions): KeysClient {
     const secret = BEARER.exec(header ?? '')?.[1];
     if (secret === undefined)
       return /^bearer\b/i.test(header ?? '')
-        ? refused(400, 'INVALID_REQUEST', `The Authorization header is malformed: send ${FORM}.`, 'invalid_request')
-        : refused(401, 'UNAUTHENTICATED', `Missing API key: send ${FORM}.`);
+        ? refused(400, 'INVALID_REQUEST', `Malformed Authorization header: send one ${FORM}.`, 'invalid_request')
+        : refused(401, 'UNAUTHENTICATED', `Missing API key: send it as ${FORM}.`);
     let found;
     try {
       found = await find(secret, address);

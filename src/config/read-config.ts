@@ -95,5 +95,6 @@ export async function readConfig(
   return issues.length > 0 ? { issues } : { config: { ...defaultConfig(), file, ...config, added } };
 }
 
-const PLUGINS = ' Plugins can add fields. If this field belongs to a plugin, install the plugin for this user.';
+const PLUGINS =
+  ' Plugins can add fields. If this field belongs to a plugin, install the plugin for this user, or add it to your program with addFeatures.';
 const NO_MAP = 'The configuration must be a map of fields, such as "resources: [WIKI]".';

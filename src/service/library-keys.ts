@@ -98,7 +98,7 @@ export interface OpenKeys {
  * @throws KeysError OPTION_INVALID, STORE_…
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
-  return libraryKeys(await openService(options));
+  return libraryKeys(await openService({ declaredIn: 'the options of openKeys', ...options }));
 }
 
 /** A method of an open key store: its operation, the rules of its arguments in order, and its input. */

@@ -252,6 +252,19 @@ describe('svc-api/client', () => {
         assert.ok(!shown.includes('some-key') && !shown.includes(token) && !checked.body.includes(url));
       });
 
+    it('has the reason of the system why a server cannot be reached', async () => {
+      const closed = createServer();
+      await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+      const { port } = closed.address() as AddressInfo;
+      await new Promise((resolve) => closed.close(resolve));
+      for (const host of ['127.0.0.1', 'localhost']) {
+        const checked = await clientOf({ server: `http://${host}:${port}` }).verify('some-key');
+        assert.ok(!checked.ok);
+        assert.equal(checked.cause?.code, 'SERVER_UNREACHABLE');
+        assert.match(checked.cause.message, /ECONNREFUSED/);
+      }
+    });
+
     it('refuses a key with 503 if the server answers without a body', async () => {
       const checked = await clientOf({ fetch: async () => new Response(null) }).verify('some-key');
       assert.ok(!checked.ok);

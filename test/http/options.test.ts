@@ -126,6 +126,19 @@ describe('options of the library', () => {
     }
   });
 
+  it('of openKeys are named where a resource or an action is not declared', async () => {
+    const open = await openLibrary({ database, resources: ['INVOICE'] });
+    for (const [permission, field] of [
+      ['ARTICLES:READ_ANY', 'resources'],
+      ['INVOICE:PUBLISH', 'actions'],
+    ])
+      assert.throws(() => forNode({ keys: open, permission: permission as never }), {
+        code: 'OPTION_INVALID',
+        message: new RegExp(`are declared under "${field}" in the options of openKeys\\.$`),
+      });
+    await open.close();
+  });
+
   /** A call with one misspelling, and the start of what it says. */
   const CALLS: Readonly<Record<string, readonly [call: () => unknown, message: string]>> = {
     'openKeys, a name': [

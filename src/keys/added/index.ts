@@ -188,7 +188,8 @@ export function chooseFeatures(names: readonly string[], known: KnownFeatures, b
   if (isInUse)
     throw new KeysError(
       'FEATURE_INVALID',
-      'Features were chosen too late. They are in use already: choose them before svc-api is imported.',
+      'Features were chosen too late. They are in use already: choose them before svc-api is imported, ' +
+        'in a module without a top-level await.',
     );
   const all = new Set(names);
   for (const [name, needs] of Object.entries(known).toReversed())
@@ -288,7 +289,7 @@ export function addFields<Given extends FeatureOfFields & { readonly onKeys?: ob
     throw new KeysError(
       'FEATURE_INVALID',
       `${formatList(given.map(({ name }) => name))}: added too late. ` +
-        'Features are in use already: add them before svc-api is imported.',
+        'Features are in use already: add them before svc-api is imported, in a module without a top-level await.',
     );
   for (const [name, field] of known) fields.set(name, field);
   features.push(...given);

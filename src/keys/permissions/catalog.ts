@@ -227,7 +227,7 @@ export interface CatalogAdditions extends OwnNames {
   defaultLimits?: readonly string[];
   /** The installation's demands on all keys. Default: none. */
   policy?: PolicyRules;
-  /** The file that declares resources, for messages about unknown ones. Default: none is named. */
+  /** The place that declares resources and actions, for messages about unknown ones. `openKeys` names its options. */
   declaredIn?: string;
   /** Values of sections of plugins, by their names, for their operations. Default: none. */
   added?: Readonly<Record<string, unknown>>;

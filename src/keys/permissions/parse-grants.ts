@@ -61,8 +61,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
       }
       const parts = [];
       if (!resource) parts.push(noResource(resourceText, catalog));
-      if (!action)
-        parts.push(`"${printable(actionText)}" is not an action. ${suggest('action', actionText, catalog.actions)}`);
+      if (!action) parts.push(noAction(actionText, catalog));
       return `${shown} is not a permission: ${parts.join(' ')}`;
     }
 
@@ -84,11 +83,18 @@ export function parseResource(text: string, catalog: Catalog): OrRefusal<{ reado
 }
 
 function noResource(text: string, { offered, declaredIn }: Catalog): string {
-  const declare =
-    declaredIn === undefined
-      ? ''
-      : ` Resources of your own are declared under "resources" in ${printable(declaredIn, 200)}.`;
-  return `"${printable(text)}" is not a resource. ${suggest('resource', text, offered)}${declare}`;
+  return `"${printable(text)}" is not a resource. ${suggest('resource', text, offered)}${declare('Resources', declaredIn)}`;
+}
+
+function noAction(text: string, { actions, declaredIn }: Catalog): string {
+  // An action that resembles another one is a misspelling.
+  const where = nearest(text, actions).length > 0 ? '' : declare('Actions', declaredIn);
+  return `"${printable(text)}" is not an action. ${suggest('action', text, actions)}${where}`;
+}
+
+function declare(what: 'Resources' | 'Actions', declaredIn: string | undefined): string {
+  if (declaredIn === undefined) return '';
+  return ` ${what} of your own are declared under "${what.toLowerCase()}" in ${printable(declaredIn, 200)}.`;
 }
 
 function parseItems<Value extends string>(
