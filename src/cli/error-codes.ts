@@ -15,7 +15,7 @@ export const EXIT_CODES: readonly { exit: string; meaning: string }[] = [
   },
   { exit: '2', meaning: 'Invalid input. `apply --dry-run`: there are changes.' },
   { exit: '3', meaning: '`verify`: the secret is not valid. `scan`: a live key was found.' },
-  { exit: '4', meaning: '`can`: not allowed. `verify`: the secret is valid, but lacks the permission.' },
+  { exit: '4', meaning: '`explain`: the key is not allowed. `verify`: the secret is valid, but lacks the permission.' },
   { exit: '126', meaning: '`exec`: the command could not be run.' },
   { exit: '127', meaning: '`exec`: the command was not found.' },
   { exit: '130', meaning: 'Cancelled at a prompt.' },

@@ -71,6 +71,6 @@ describe('docs/backup.md', () => {
 
   it('finds nothing wrong', async () => {
     const { code, stdout } = await run(blockWith('svc-api doctor\n', PAGE));
-    assert.deepEqual([code, stdout.endsWith('Nothing is wrong.\n')], [0, true], stdout);
+    assert.deepEqual([code, stdout.endsWith('No problems found.\n')], [0, true], stdout);
   });
 });

@@ -113,7 +113,7 @@ describe('the commands', () => {
       ['delete One', made],
       ['delete --search T --dry-run', nothing],
       ['delete --search T --yes', made],
-      ['doctor --fix', /^ Gave .* back\.$/],
+      ['doctor --fix', /^ Returned .* to the disk\.$/],
       ['log --prune --until 2020-01-01 --yes', nothing],
       [`log --prune --until ${tomorrow} --yes`, /^ Deleted \d+ entries .*\.$/],
       [`restore ${backup} --dry-run`, nothing],

@@ -216,7 +216,11 @@ export const changeFlags = {
   ...Object.fromEntries(
     LISTS.map(({ none, field: { label, noneText } }) => [
       none,
-      Flags.boolean({ description: noneText ? `${label} ${noneText}.` : `Remove all ${label.toLowerCase()}.` }),
+      Flags.boolean({
+        description: noneText
+          ? `Remove the restriction: ${label.toLowerCase()} ${noneText}.`
+          : `Remove all ${label.toLowerCase()}.`,
+      }),
     ]),
   ),
   'no-limits': Flags.boolean({ description: 'Remove all limits: those of --rate, --budget and --uses.' }),

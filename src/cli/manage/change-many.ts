@@ -57,7 +57,7 @@ export function planJson({ changing, unchanged, keys: total, lastUsedAt }: ManyP
 export function planText({ changing, unchanged, keys: total, lastUsedAt }: ManyPlan, verb: string): string {
   if (changing.length === 0)
     return unchanged.length > 0
-      ? `There is nothing to do: all matching keys are already in that state.`
+      ? 'There is nothing to do: all matching keys are already in that state.'
       : 'No API keys match.';
   const rest = changing.length - SHOWN;
   const children = total - changing.length;
@@ -67,7 +67,7 @@ export function planText({ changing, unchanged, keys: total, lastUsedAt }: ManyP
     lastUsedAt === null ? 'never used' : `last used ${timeAndDistance(lastUsedAt)}`,
   ];
   return [
-    ...changing.slice(0, SHOWN).map(({ name }) => `- ${verb} "${printable(name, 100)}"`),
+    ...changing.slice(0, SHOWN).map(({ name }) => `${verb === 'delete' ? '-' : '~'} ${verb} "${printable(name, 100)}"`),
     ...(rest > 0 ? [`… and ${rest} more`] : []),
     `Plan: ${counts.join(', ')}.${unchanged.length > 0 ? ` ${unchanged.length} more are already in that state.` : ''}`,
   ].join('\n');

@@ -29,8 +29,10 @@ export default class Update extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'Change API keys: names, owners, grants, limits or expiry.';
   static override description =
-    'Values that you leave out do not change. The secret stays; to replace it, see rotate or create --overwrite. Without a ' +
-    'name, filters select the keys: the plan is shown first, and all of them are changed or none. Here, the filters of ' +
+    'Values that you leave out do not change. The secret stays; to replace it, see rotate or create --overwrite. ' +
+    'Without a ' +
+    'name, filters select the keys: the plan is shown first, and all of them are changed or none. Here, the ' +
+    'filters of ' +
     `list begin with --${WHERE}: --${WHERE}owner selects keys by their owner, --owner sets it.`;
   static override examples = examplesOf([
     ['Reduce the access of a key', '--name "CI deploy" --roles GUEST'],
@@ -44,8 +46,8 @@ export default class Update extends KeyCommand {
     ...changeFlags,
     detach: Flags.boolean({
       description:
-        'Make the key independent of the key that created it: all its grants count, and it is no longer refused and ' +
-        'deleted with that key. Its secret stays; rotate the key if its creator may know it. Needs the key store itself.',
+        'Make the key independent of its parent key, which created it: all its grants count, and it is no longer ' +
+        'refused or deleted with that key. Its secret stays: rotate it if the creator could know it. Not with --server.',
     }),
     ...selectFlags(filtersOfChange),
   };
@@ -65,7 +67,7 @@ export default class Update extends KeyCommand {
     if (name === undefined)
       throw new CliError(
         'USAGE',
-        `Nothing says which keys to change. Pass the name of one, or filters such as --${WHERE}owner "Ada Lovelace".`,
+        `Which keys should change? Pass the name of a key, or filters such as --${WHERE}owner "Ada Lovelace".`,
       );
     return this.withKeys(input.flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, name);

@@ -321,8 +321,8 @@ function formatLocation({ database }: Target): string {
 function notComparable(reason: string, cause?: unknown): KeysError {
   return new KeysError(
     'RESTORE_BLIND',
-    `${reason} So nobody can tell which keys were deleted, disabled or rotated since the backup, or created. ` +
-      'If it is the right store, pass --force: all keys of the backup then work as they did back then.',
+    `${reason} Without it, svc-api cannot tell which keys were created, deleted, disabled or rotated since the backup. ` +
+      'To restore the backup all the same, pass --force: all its keys then work as they did when it was made.',
     { cause },
   );
 }

@@ -17,14 +17,16 @@ export const federation: OwnFeature = {
     'apikey:explain': {
       form: {
         syntax: 'FILE',
-        args: ['file with a token (- for stdin)'],
+        args: ["file with a pipeline's token (- for stdin)"],
         description:
-          "Shows which federation rule the token meets, or why it meets none. Verifies the token with its issuer's " +
-          'keys, which it downloads. The token itself is never sent or printed. Does not check whether it was used ' +
-          'before. Exits with 0 if a rule is met, otherwise with 1.',
+          'For the token (JWT) that a platform such as GitHub Actions gives a pipeline, not for API keys: these ' +
+          'are for ' +
+          '"apikey verify". Shows which rule of "federation" in svc-api.yaml the token meets, or why it meets none. ' +
+          "Downloads the issuer's keys to verify the token, which is never sent or printed. Does not check whether it " +
+          'was used before. Exits with 0 if a rule is met, otherwise with 1.',
         examples: [
           ['Explain why the token of a pipeline is refused', './token'],
-          ['Pipe it', '- --json < ./token'],
+          ['The same from stdin, as JSON', '- --json < ./token'],
         ],
         // The name of a key without a permission is no file.
         takes: ([file, ...others]) =>

@@ -11,16 +11,18 @@ export const review: OwnFeature = {
       flags: {
         review: {
           description:
-            'List all keys for a review. A key without an owner has that of the nearest parent key with one. ' +
-            'Permissions are those that the parent keys allow.',
+            'List all keys for a review, with the columns NAME OWNER TAGS GRANTS STATUS CREATOR LAST-USED EXPIRES. ' +
+            'If a key has no owner, that of the nearest parent key is shown. Permissions that the parent keys do ' +
+            'not allow are left out.',
           group: 'REVIEW',
         },
         csv: {
-          description: 'Print the review as CSV; cells are escaped so that spreadsheets do not run formulas.',
+          description: 'Print the review as CSV. Cells are escaped, so that spreadsheets run no formulas.',
           group: 'REVIEW',
         },
         attest: {
-          description: 'Statement for the audit log, in one line. The SHA-256 of the CSV is recorded with it.',
+          description:
+            'Record this statement in the audit log, with the SHA-256 of the CSV: add --csv to have that file.',
           value: '<text>',
           group: 'REVIEW',
         },

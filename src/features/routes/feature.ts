@@ -23,9 +23,10 @@ export const routes: OwnFeature = {
         syntax: 'METHOD URL',
         args: ['method of a request', 'URL of the request'],
         description:
-          'Shows which route decides about the request, and why. Without --key and --permissions, the request has no ' +
-          'key. Nothing is sent. Does not check limits or the networks that a key can be used from. Warns about failed ' +
-          'expectations.',
+          'Shows which route of svc-api.yaml decides about the request, and why. Without --key and --permissions, ' +
+          'the ' +
+          'request has no key. Nothing is sent. Does not check rate limits, or the networks that a key can be used ' +
+          'from. Exits with 0 even if the request would be refused.',
         examples: [
           ['Show what a request requires', 'GET https://grafana.example.org/api/dashboards/7'],
           ['Show what a key lacks for a request', 'POST https://grafana.example.org/api/users --key "CI deploy"'],

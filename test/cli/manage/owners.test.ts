@@ -98,7 +98,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.match(String(refused['error']), /^Pass --yes to disable the keys, or --dry-run to see which/);
     assert.equal(
       (await run('disable', ...select, '--dry-run')).stdout,
-      '- disable "A"\n- disable "B"\nPlan: 2 API keys to disable, never used.\n',
+      '~ disable "A"\n~ disable "B"\nPlan: 2 API keys to disable, never used.\n',
     );
     assert.deepEqual(await names('--status', 'disabled'), []);
     const { keys, ...disabled } = await json('disable', ...select, '--yes');
@@ -122,7 +122,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.equal((await json('update', '--where-owner', 'ada', '--no-roles', '--yes'))['exit'], 2);
     assert.equal((await json('update', '--owner', 'ada', '--description', 'x', '--yes'))['code'], 'USAGE');
     for (const filter of ['--where-search', '--search'])
-      assert.match((await run('update', filter, 'b', '--owner', 'Eve', '--dry-run')).stdout, /^- update "B"\n/);
+      assert.match((await run('update', filter, 'b', '--owner', 'Eve', '--dry-run')).stdout, /^~ update "B"\n/);
     assert.match(
       String((await json('update', '--unused-for', '90', '--owner', 'Eve', '--yes'))['error']),
       /^--where-unused-for is "90", which is not a duration/,

@@ -17,7 +17,7 @@ describeAlwaysOnEach('doctor --fix', (dialect) => {
     await keys.create({ name: 'A', roles: ['GUEST'] }, OPERATOR);
     await keys.close();
     const again = await testCli(database).run(['doctor', '--fix']);
-    const text = dialect === 'sqlite' ? /^Gave \d+ bytes of /m : /^Vacuumed the tables of postgres:/m;
+    const text = dialect === 'sqlite' ? /^Returned \d+ bytes of /m : /^Vacuumed the tables of postgres:/m;
     assert.match(again.stdout, text);
     const missing = await testCli().run(['doctor', '--fix']);
     assert.equal(missing.code, 1);

@@ -76,7 +76,7 @@ describeOnEach('doctor', (dialect) => {
       before,
     );
     const { stdout } = await cli.run(['doctor']);
-    assert.match(stdout, /^ok +NODE .*\n(.*\n)*(Nothing is wrong|0 failures, 2 warnings)\.\n$/);
+    assert.match(stdout, /^ok +NODE .*\n(.*\n)*(No problems found|0 failures, 2 warnings)\.\n$/);
   });
 
   it('finds a store that does not exist, and creates none', async () => {

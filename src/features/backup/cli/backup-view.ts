@@ -72,13 +72,13 @@ export function planLines(plan: RestorePlan): string[] {
     ...(logDiffersFrom === null
       ? []
       : [
-          `Its audit log is not that of the store from entry ${logDiffersFrom} on: it was changed, or an older ` +
-            'backup was put in the place of the store since.',
+          `Its audit log differs from that of the store from entry ${logDiffersFrom} on. Either the backup was changed, or ` +
+            'the store itself was replaced by an older backup since.',
         ]),
     ...list(
       altered,
-      'key that would get more is not as the audit log of the backup says:',
-      'keys that would get more are not as the audit log of the backup says:',
+      'key would get more access, but differs from what the audit log of the backup says:',
+      'keys would get more access, but differ from what the audit log of the backup says:',
       ({ reason }) => reason,
     ),
     ...list(
@@ -89,16 +89,16 @@ export function planLines(plan: RestorePlan): string[] {
     ),
     ...list(
       kept,
-      'key has less than in the backup, and gets no more:',
-      'keys have less than in the backup, and get no more:',
+      'key lost access since the backup, and does not get it back:',
+      'keys lost access since the backup, and do not get it back:',
       (key) => `${key.kept.map((field) => KEPT_TEXTS[field]).join(', ')} (${sinceText(key.since)})`,
     ),
-    ...list(broughtBack, 'key is brought back as in the backup:', 'keys are brought back as in the backup:'),
+    ...list(broughtBack, 'key is restored as it is in the backup:', 'keys are restored as they are in the backup:'),
     ...list(created, 'key was created since, and will be deleted:', 'keys were created since, and will be deleted:'),
     ...list(
       damaged,
-      'key is damaged in the backup, and left alone:',
-      'keys are damaged in the backup, and left alone:',
+      'key is damaged in the backup, and stays as it is in the store:',
+      'keys are damaged in the backup, and stay as they are in the store:',
     ),
     ...(changed.length > 0 ? [`${formatCount(changed.length, 'key', 'keys')} will be as in the backup again.`] : []),
   ];

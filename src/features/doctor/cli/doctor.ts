@@ -22,7 +22,7 @@ export function linesOf(findings: readonly Finding[]): string[] {
       ...items.map(({ text }) => `${indent}${printable(text, 300)}`),
     ]),
     failures + warnings === 0
-      ? 'Nothing is wrong.'
+      ? 'No problems found.'
       : `${formatCount(failures, 'failure', 'failures')}, ${formatCount(warnings, 'warning', 'warnings')}.`,
   ];
 }

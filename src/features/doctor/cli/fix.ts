@@ -30,7 +30,7 @@ export async function fix(findings: readonly Finding[], database: string | undef
     if (repair)
       await attempt(check, () => {
         repair();
-        fixed.push(`${remedy}.`);
+        fixed.push(`Done: ${remedy}`);
       });
   let freedBytes: number | null = null;
   const isSound = findings.every(({ check, status }) => !NEEDED.has(check) || status === 'ok');
@@ -41,7 +41,7 @@ export async function fix(findings: readonly Finding[], database: string | undef
       fixed.push(
         freed === null
           ? `Vacuumed the tables of ${store}.`
-          : `Gave ${formatCount(freed, 'byte', 'bytes')} of ${store} back.`,
+          : `Returned ${formatCount(freed, 'byte', 'bytes')} of free space in ${store} to the disk.`,
       );
     });
   return { fixed, freedBytes, failed };

@@ -84,7 +84,8 @@ export function schemaFindings(
           'the database may create no schema: the owner of the database may.',
       ),
     ];
-  if (differences.length === 0) return [ok('SCHEMA', `The store has schema ${version}, as it is made.`)];
+  if (differences.length === 0)
+    return [ok('SCHEMA', `The schema of the store is version ${version}, without other changes.`)];
   return differences.map((difference) => {
     const text = differenceText(difference);
     return failure('SCHEMA', `${text[0]!.toUpperCase()}${text.slice(1)}, in schema ${version}.`, remedy);

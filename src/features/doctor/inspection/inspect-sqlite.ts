@@ -183,7 +183,9 @@ export function inspectAccess(path: string): Finding[] {
           ),
         );
     }
-    return findings.length > 0 ? findings : [ok('ACCESS', `Only the user ${uid} can use ${file} and its folder.`)];
+    return findings.length > 0
+      ? findings
+      : [ok('ACCESS', `Only the user with the id ${uid} can use ${file} and its folder.`)];
   } catch (error) {
     return findings.length > 0 ? findings : [failureBy('ACCESS', sqliteError(error, path))];
   }

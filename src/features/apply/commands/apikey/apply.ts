@@ -11,11 +11,12 @@ export default class Apply extends KeyCommand {
   static override group = 'Automation';
   static override summary = 'Create and update API keys to match a file.';
   static override description =
-    'A field that a declared key leaves out is empty, except "enabled": a disabled key stays disabled. ' +
-    'A key whose end by "expiresIn" has passed is renewed, and one whose secret is older than "rotate" says ' +
-    'is rotated. ' +
-    'All changes are made in one transaction; if there are none, nothing is written. ' +
-    'With --dry-run, exit code 2 means that there are changes, and every failure exits with 1.';
+    'Keys that the file does not declare stay as they are, unless you pass --prune. ' +
+    'A field that a declared key leaves out is emptied, except "enabled": a disabled key stays disabled. ' +
+    'If a key has expired by its "expiresIn", it is renewed with a new secret. ' +
+    'If its secret is older than its "rotate" allows, the key is rotated. ' +
+    'All changes are made in one transaction. ' +
+    'Failures exit with 1 under --dry-run, so that 2 only ever means changes.';
   static override examples = examplesOf([
     ['Show what would change', '-f keys.yaml --dry-run'],
     [
@@ -44,7 +45,7 @@ export default class Apply extends KeyCommand {
       description: 'Take over declared keys that another key created. Their secrets stay.',
     }),
     prune: Flags.boolean({
-      description: 'Delete keys that an earlier apply created and the file no longer declares; never others.',
+      description: 'Delete keys that an earlier apply created and the file no longer declares. Other keys stay.',
     }),
     'secrets-dir': Flags.string({
       description: 'Folder for new secrets, each in a file named after its key that only its owner can read.',

@@ -17,10 +17,12 @@ export default class Backup extends StoreCommand {
   static override isAtTop = true;
   static override summary = 'Write a backup of the key store into a file, and check it.';
   static override description =
-    'The backup is the store as it is at one moment: keys with the digests of their secrets, their usage, and the ' +
-    'audit log. Servers and commands may use the store meanwhile. The file gets its name once it is whole, on disk ' +
-    'and checked. Of a PostgreSQL database, the backup is an SQLite file as well. Exits with 1 if the audit log is ' +
-    'broken; the backup is kept then.';
+    'The backup has the keys with the digests of their secrets, their usage, and the audit log, all as of one ' +
+    'moment. ' +
+    'It is an SQLite file, even if the store is on PostgreSQL. ' +
+    'Servers and commands can use the store meanwhile. ' +
+    'The file only gets its name once it is complete and checked. ' +
+    'If the audit log of the store is broken, the backup is kept, and the command exits with 1.';
   static override examples = examplesOf([
     ['Make a backup with the date in its name', '"keys-$(date +%F).sqlite"'],
     ['Replace the previous backup', 'keys.sqlite --overwrite'],

@@ -20,20 +20,22 @@ const UNCOMPARED =
 export default class Restore extends StoreCommand {
   static override group = 'Store';
   static override isAtTop = true;
-  static override summary = 'Restore a backup, without what was revoked since.';
+  static override summary = 'Restore a backup. What was revoked since then stays revoked.';
   static override description =
-    'The keys of the store become those of the backup, which is checked first, and compared with the store. ' +
-    'Keys that were deleted since stay deleted, and those that were disabled, rotated or narrowed stay so, unless ' +
-    '--restore-revoked names them; they are listed, and so are keys that were created since, which are deleted. The ' +
-    'audit log and the usage of the store stay, and the log says what was restored. Before anything is changed, the store ' +
-    'is copied beside itself. Servers may run meanwhile.';
+    'First checks the backup and compares it with the store, then makes the keys of the store those of the backup. ' +
+    'Access that was revoked since stays revoked: deleted keys stay deleted, and disabled, rotated or narrowed ' +
+    'keys stay as they are, unless you name them in --restore-revoked. ' +
+    'Keys that were created since are deleted. ' +
+    'All these keys are listed, and you are asked first. ' +
+    'The audit log and the usage of the store stay. ' +
+    'A copy of the store is kept beside it. Servers can run meanwhile.';
   static override examples = examplesOf([
     ['See what a backup would change', 'keys-2026-01-31.sqlite --dry-run'],
     [
-      'Undo the deletion of a key, and all else that was changed since the backup',
+      'Bring back a deleted key, and undo all other changes since the backup',
       'keys-2026-01-31.sqlite --restore-revoked "CI deploy"',
     ],
-    ['Put a backup in the place of a store that is lost', 'keys-2026-01-31.sqlite --force --yes'],
+    ['Restore into a new store, or in place of a lost one', 'keys-2026-01-31.sqlite --force --yes'],
   ]);
   static override args = { file: Args.string({ required: true, description: 'Path of the backup.' }) };
   static override flags = {
@@ -48,8 +50,8 @@ export default class Restore extends StoreCommand {
     }),
     force: Flags.boolean({
       description:
-        'Do not compare the backup with the present store: keys that were revoked since the backup work again. For a ' +
-        'store that is lost or damaged.',
+        'Skip the comparison with the current store: keys that were revoked since the backup work again. For a store ' +
+        'that is new, lost or damaged.',
     }),
     'dry-run': Flags.boolean({ description: 'Show what would be done, and change nothing.' }),
     'no-input': noInputFlag,

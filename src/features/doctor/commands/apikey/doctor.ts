@@ -12,23 +12,26 @@ const FAILED = 1;
 export default class Doctor extends StoreCommand {
   static override group = 'Store';
   static override isAtTop = true;
-  static override summary = 'Check store, configuration and environment, and repair what can be.';
+  static override summary = 'Find and repair problems of store, configuration and environment.';
   static override description =
-    'Each check is ok, a warning, a failure, or was skipped since another one failed; what is wrong comes with what ' +
-    'to do. Exits with 1 if there is a failure; warnings alone exit with 0. It also runs where there is no store, or ' +
-    'where the store cannot be opened. It also lists the edges that asked for changes within ten minutes, at any server ' +
-    'of the store: an edge rests after 10 seconds without a request for a key, and one that is behind refuses all ' +
-    'keys. Without --fix, nothing is changed.';
+    'Each check is ok, a warning, a failure, or skipped because another check failed. Each problem comes with what ' +
+    'to do about it. ' +
+    'Exits with 1 if there is a failure, and with 0 if there are only warnings. ' +
+    'Works even if the store is missing or cannot be opened. ' +
+    'Also lists the edges that asked for changes in the last ten minutes. An edge rests after 10 seconds without a ' +
+    'request; one that is behind refuses all keys. ' +
+    'Without --fix, nothing is changed.';
   static override examples = examplesOf([
-    ['Check what commands would use', ''],
+    ['Check everything', ''],
     ['Check for a monitoring system', '--json'],
-    ['Make the file of the store smaller, and correct the rights of files', '--fix'],
+    ['Make the file of the store smaller, and correct its file modes', '--fix'],
   ]);
   static override flags = {
     fix: Flags.boolean({
       description:
-        'Return the free space of the store to the system: what deleted keys and pruned entries of the audit log left. ' +
-        'Others can use the store meanwhile. Also take the rights to read files of the store from other users.',
+        'Return free space of the store to the disk, which deleted keys and pruned log entries have left, and stop ' +
+        'other ' +
+        'users from reading the files of the store. Servers can run meanwhile.',
     }),
   };
 
