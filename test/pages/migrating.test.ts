@@ -129,7 +129,7 @@ describe('docs/apply.md, on keys from elsewhere', () => {
     assert.deepEqual((await keyOf(SECRET)).key?.roles, ['ADMIN']);
     assert.equal((await keyOf('sk_live_gone-gone-gone-gone')).key, undefined);
 
-    const plain = await run(`${blockWith('> keys.jsonl')}cat keys.jsonl`);
+    const plain = await run(`${blockWith('--to keys.jsonl')}cat keys.jsonl`);
     assert.match(plain.stdout, /^\{"id":.*"name":"Ops".*\}$/m);
     assert.equal(plain.stdout.includes('sha256'), false);
     const moved = await run(blockWith('other.sqlite'));

