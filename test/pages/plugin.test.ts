@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SECRET } from '../support/cli.ts';
@@ -142,6 +142,21 @@ describe('docs/library.md', () => {
     } finally {
       child.kill();
     }
+  });
+
+  it('opens the store with resources and actions of its own', async () => {
+    const file = join(host.folder, 'articles.mjs');
+    writeFileSync(
+      file,
+      `${block("resources: ['ARTICLES']", 'js')}
+      import { OPERATOR } from 'svc-api';
+      const permission = 'ARTICLES:PUBLISH';
+      const { key } = await keys.create({ name: 'Publisher', permissions: [permission] }, { actor: OPERATOR });
+      console.log((await keys.verify(key, { permission })).ok);
+      await keys.close();`,
+    );
+    const env = hostEnv({ SVC_API_DATABASE: ':memory:' });
+    assert.equal(execFileSync(process.execPath, [file], { cwd: host.folder, env, encoding: 'utf8' }), 'true\n');
   });
 
   it('chooses the features of the page, and has no commands of others', async () => {

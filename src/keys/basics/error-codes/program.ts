@@ -82,6 +82,7 @@ export const PROGRAM_ERRORS = defineErrors({
       'an endpoint has the same path as another one',
       'it needs a feature that is not available, or is made for another version of svc-api',
       'a host or a program chooses a feature that svc-api does not have',
+      'a program adds or chooses features after svc-api was imported, or in a module with a top-level await',
     ],
     remedy:
       'The error names the plugin: update or uninstall it. See [Plugins](plugins.md). Or it names the feature: correct ' +
