@@ -25,15 +25,15 @@ export interface Feature extends FeatureOfFields {
   readonly errors?: Readonly<Record<string, AddedError>>;
   /** Its sections of `svc-api.yaml`, by their names. Import them here: commands that read no file do not load them. */
   readonly config?: { readonly sections: Readonly<Record<string, () => Promise<AddedSection>>> };
-  /** Loads what it keeps in a store: its ports, tables and migrations. Commands without a store do not load it. */
+  /** Loads its tables, migrations and ports in a store. Commands without a store do not load it. */
   readonly store?: () => Promise<StoreOfFeature>;
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
   /** Its operations, by the names of their root fields in its schema. */
   readonly operations?: Operations;
-  /** Asks a server for its operations, by their names. Without it, commands do them on a store alone. */
+  /** Loads functions that ask a server for its operations, by their names. Without it, commands need a store. */
   readonly remote?: () => Promise<RemoteOperations>;
-  /** Its part of the schema. Import it here: only servers load it. */
+  /** Loads its part of the GraphQL schema. Only servers load it. */
   readonly schema?: () => Promise<FeatureSchema<Config | undefined>>;
   /** Adds its endpoints to an app. Import what they need here, so that commands do not load it. */
   readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
@@ -96,9 +96,9 @@ export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
   readonly errors?: ErrorTable;
   /** Its sections of `svc-api.yaml`, and its part of the configuration without them. */
   readonly config?: FeatureConfig;
-  /** Its flags of the core's commands, by the ids of those, such as `apikey:list`. */
+  /** Its flags and forms of commands of the core, by the ids of the commands, such as `apikey:list`. */
   readonly commands?: Readonly<Record<string, CommandAddition>>;
-  /** Parts for other features, by name, that those can do without. */
+  /** Parts that other features use if they are there, by name. */
   readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Serves the worker processes of `serve`, in their primary process. */
   readonly inPrimary?: () => Promise<void>;
@@ -111,8 +111,8 @@ export interface CommandAddition {
   /** Arguments for which it runs, of a command that has several forms. */
   readonly form?: CommandForm;
   /**
-   * Runs instead of the command if one of its flags is given, or arguments of its form, and returns the result as JSON.
-   * Import it here.
+   * Runs instead of the command if one of its flags or arguments of its form are given. Returns the result as JSON.
+   * Import what it needs here.
    */
   readonly run?: (command: RunningCommand) => Promise<object>;
 }

@@ -193,7 +193,7 @@ export const HOST_ACTIONS: Rule<readonly string[]> = (value, path) => {
 
 /** Resources and actions that an installation, a host or a plugin adds. */
 export interface Vocabulary {
-  /** Names have capital letters, digits and underscores, at most 64. */
+  /** Resources that keys can be granted actions on. Names have capital letters, digits and underscores, at most 64. */
   readonly resources?: readonly HostResource[];
   /** Actions beside the built-in ones, such as `PUBLISH`. Names as those of resources. `X_ANY` brings `X_OWN`. */
   readonly actions?: readonly string[];
