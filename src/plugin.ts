@@ -19,6 +19,8 @@ export type {
   LineField,
   ListField,
   NumberField,
+  NumberRange,
+  TextField,
   TimeField,
 } from './keys/added/index.ts';
 export type { StoreOfFeature } from './store/index.ts';

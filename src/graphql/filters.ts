@@ -1,4 +1,4 @@
-import { fieldsOf, filterFields, filterHelp, GRAPHQL_TYPES } from '../keys/key/index.ts';
+import { fieldsOf, filterFields, filterHelp, graphqlTypeOf } from '../keys/key/index.ts';
 
 /** Writes the arguments for filters of fields into a part of the schema, except those that it declares itself. */
 export function withFilters(sdl: string): string {
@@ -14,7 +14,7 @@ export function withFilters(sdl: string): string {
         // The cost of a list is that of its items.
         const weight = form === 'list' ? 4000 : 16_000;
         const description = JSON.stringify(`${filterHelp(field).replace(/\.$/, '')}${each}.`);
-        return `    ${description}\n    ${name}: ${GRAPHQL_TYPES[form]} @cost(weight: ${weight})`;
+        return `    ${description}\n    ${name}: ${graphqlTypeOf(field)} @cost(weight: ${weight})`;
       })
       .join('\n');
   });

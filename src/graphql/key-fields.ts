@@ -1,4 +1,4 @@
-import { type FieldTable, fieldTables, fieldsOf, GRAPHQL_TYPES } from '../keys/key/index.ts';
+import { type FieldTable, fieldTables, fieldsOf, graphqlTypeOf } from '../keys/key/index.ts';
 
 /** A placeholder line such as `# input labels`, or for only some fields: `# output labels through …`, `after …`. */
 const MARKER = /^ *# (input|output) (labels|restrictions|fixed)(?: (through|after) (\w+))?$/gm;
@@ -24,5 +24,5 @@ function definitionOf(name: string, field: FieldTable[string], way: 'input' | 'o
   const { form, none, help, graphql } = field;
   const isOutput = way === 'output';
   const size = isOutput && form === 'list' ? ' @listSize(assumedSize: 2)' : '';
-  return `  ${JSON.stringify(graphql?.[way] ?? help)}\n  ${name}: ${GRAPHQL_TYPES[form]}${isOutput && none !== null ? '!' : ''}${size}`;
+  return `  ${JSON.stringify(graphql?.[way] ?? help)}\n  ${name}: ${graphqlTypeOf(field)}${isOutput && none !== null ? '!' : ''}${size}`;
 }

@@ -26,11 +26,13 @@ export interface ServerOptions {
 }
 
 const MAX_CHARACTERS = 64 * 1024 * 1024;
-/** Control characters, which terminals interpret. No text of a key has them, except inside its JSON. */
+/** Control characters, which terminals interpret. No text of a key has them, except for line breaks and inside JSON. */
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 /** Fields shown as JSON, which escapes control characters. */
 const JSON_FIELDS = new Set<string>(fieldsOf().flatMap(([name, { form }]) => (form === 'json' ? name : [])));
+/** Fields with line breaks and tabs. */
+const LINES_FIELDS = new Set<string>(fieldsOf().flatMap(([name, { hasLines }]) => (hasLines ? name : [])));
 
 /** Asks a running server by GraphQL over HTTP. The key is sent to that address only. */
 export class ServerConnection {
@@ -149,10 +151,11 @@ function asFailure({ message }: AnsweredError): AnsweredError {
   return { message };
 }
 
-function hasControls(value: unknown): boolean {
-  if (typeof value === 'string') return CONTROL.test(value);
+function hasControls(value: unknown, name = ''): boolean {
+  if (JSON_FIELDS.has(name)) return false;
+  if (typeof value === 'string') return CONTROL.test(LINES_FIELDS.has(name) ? value.replaceAll(/[\n\t]/g, '') : value);
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([name, each]) => !JSON_FIELDS.has(name) && hasControls(each));
+  return Object.entries(value).some(([member, each]) => hasControls(each, member));
 }
 
 function rateLimited(server: string, retryAfter: string | null, text: string): KeysError {

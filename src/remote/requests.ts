@@ -7,7 +7,7 @@ import {
   type FieldValue,
   filterFields,
   fixedFields,
-  GRAPHQL_TYPES,
+  graphqlTypeOf,
   type KeyFields,
   labelFields,
   type PlannedChange,
@@ -66,10 +66,10 @@ const FORMS = { text, list: texts, number, boolean: yesOrNo, json };
 
 /** The fields of a table. The server has checked their values. */
 function fieldsIn<Table extends FieldTable>(table: Table) {
-  const shapes = fieldsOf(table).map(([field, { form, none }]): [string, Shape<unknown>] => [
-    field,
-    none === null ? nullable<unknown>(FORMS[form]) : FORMS[form],
-  ]);
+  const shapes = fieldsOf(table).map(([field, { form, numbers, none }]): [string, Shape<unknown>] => {
+    const shape = form === 'list' && numbers ? list(number) : FORMS[form];
+    return [field, none === null ? nullable<unknown>(shape) : shape];
+  });
   return Object.fromEntries(shapes) as { [Name in keyof Table]: Shape<ValuesOf<Table>[Name]> };
 }
 
@@ -288,7 +288,7 @@ const FILTERS = {
   search: 'String',
   roles: '[Role!]',
   status: 'ApiKeyStatus',
-  ...Object.fromEntries(fieldsOf(filterFields).map(([field, { form }]) => [field, GRAPHQL_TYPES[form]])),
+  ...Object.fromEntries(fieldsOf(filterFields).map(([name, field]) => [name, graphqlTypeOf(field)])),
   createdBy: 'ID',
   expiresBefore: 'DateTime',
   unusedSince: 'DateTime',

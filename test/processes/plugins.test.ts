@@ -16,9 +16,11 @@ type Json = Record<string, unknown>;
 
 const TEAM = `{ name: 'svc-api-team', fields: {
   team: { kind: 'line', max: 20, label: 'Team', help: 'Team of the key.', filter: true, asked: true },
-  costCentre: { kind: 'number', min: 1, max: 999, label: 'Cost centre', help: 'Cost centre, from 1 to 999.' },
+  costCentre: {
+    kind: 'number', integer: true, min: 1, max: 999, label: 'Cost centre', help: 'Cost centre, from 1 to 999.', removable: true,
+  },
   risk: { kind: 'choice', values: ['LOW', 'MEDIUM', 'HIGH'], label: 'Risk', help: 'LOW, MEDIUM or HIGH.' },
-  regions: { kind: 'list', max: 10, items: 3, label: 'Regions', help: 'Regions of the key.', filter: true },
+  regions: { kind: 'list', max: 10, items: 3, label: 'Regions', help: 'Regions.', filter: true, removable: true },
 } }`;
 const SET = { team: 'Payments', costCentre: 42, risk: 'HIGH', regions: ['eu', 'us'] };
 const FLAGS = '--team Payments --cost-centre 42 --risk HIGH --regions eu,us'.split(' ');
@@ -164,8 +166,8 @@ describe('a plugin with fields of keys', () => {
       pluginOf(
         'svc-api-kinds',
         `beta: { kind: 'flag', label: 'Beta', help: 'Whether beta.', filter: true },
-        reviewBy: { kind: 'time', label: 'Review by', help: 'When it is reviewed.' },
-        extra: { kind: 'json', bytes: 30, label: 'Extra', help: 'More.' },
+        reviewBy: { kind: 'time', label: 'Review by', help: 'When it is reviewed.', removable: true },
+        extra: { kind: 'json', bytes: 30, label: 'Extra', help: 'More.', removable: true },
         motto: { kind: 'line', max: 500, label: 'Motto', help: 'A motto.', filter: true }`,
       ),
     );

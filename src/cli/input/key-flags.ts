@@ -101,7 +101,7 @@ const { limits: _limits, ...otherRestrictions } = restrictionFields;
 const { limits: _ownFlags, ...otherFields } = keyFields;
 
 const FIELDS = fieldsOf(otherFields).map(([name, field]) => ({ name, field, flag: flagOf(name, field) }));
-const LISTS = FIELDS.filter(({ field }) => field.form === 'list').map((listed) => ({
+const LISTS = FIELDS.filter(({ field }) => field.form === 'list' && !field.isKept).map((listed) => ({
   ...listed,
   none: `no-${kebab(listed.name)}`,
 }));
@@ -273,10 +273,15 @@ function fieldsIn(flags: FlagValues<typeof grantFlags & typeof restrictionFlags>
  * null
  */
 function valueOf(field: Field<unknown>, given: unknown): unknown {
-  if (typeof given !== 'string' || !field.fromText) return given;
-  const value = field.fromText(given);
-  if (field.form === 'json' || Number.isNaN(value)) assertValid(field.validate(value));
+  const value = readValue(field, given);
+  const isLost = [value].flat().some((each) => typeof each === 'number' && !Number.isFinite(each));
+  if (isLost || (field.form === 'json' && value !== undefined)) assertValid(field.validate(value));
   return value;
+}
+
+function readValue({ fromText, fromTexts }: Field<unknown>, given: unknown): unknown {
+  if (typeof given === 'string' && fromText) return fromText(given);
+  return Array.isArray(given) && fromTexts ? fromTexts(given as string[]) : given;
 }
 
 /** The limits in flags; undefined for none. @throws KeysError INPUT_INVALID */

@@ -1,7 +1,7 @@
 import { type Column, firstOf, formatCount } from '../output.ts';
 import type { AuditEntry, AuditValues, AuditVerification, KeyComparison } from '../../keys/audit/index.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
-import { formatDuration, formatTime, formatList, isRecord, printable } from '../../keys/basics/index.ts';
+import { formatDuration, formatTime, formatList, inOneLine, isRecord, printable } from '../../keys/basics/index.ts';
 import { formOf, isNone, textOf } from '../../keys/key/index.ts';
 
 /** An entry of the audit log as JSON: a closed list of fields. */
@@ -67,7 +67,7 @@ function valueOf(field: string, value: unknown): string {
     return set.map(([name, each]) => `${printable(name)}: ${valueOf(name, each)}`).join(', ');
   }
   if (field === 'grace' && typeof value === 'number') return formatDuration(value);
-  return printable(typeof value === 'string' ? value : JSON.stringify(value), 200);
+  return printable(typeof value === 'string' ? inOneLine(value) : JSON.stringify(value), 200);
 }
 
 /** The most differing keys, or parts of the schema, that a text names; JSON has all that were found. */

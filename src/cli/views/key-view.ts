@@ -14,6 +14,7 @@ import {
   fixedFields,
   givenIn,
   labelFields,
+  MAX_TEXT_LENGTH,
   namesOf,
   previousUseSince,
   restrictionFields,
@@ -22,7 +23,7 @@ import {
   type UseTotals,
   valuesOf,
 } from '../../keys/key/index.ts';
-import { formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
+import { formatTime, formatList, inOneLine, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
 import { type Catalog, type Permission, splitPermission, withoutIncluded } from '../../keys/permissions/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 
@@ -88,13 +89,13 @@ export function changeText({ field, before, after }: FieldChange): string {
 
 export function fieldText(field: string, value: FieldValue | Exclude<KeyJson[keyof KeyJson], undefined>): string {
   if (value === null || value === '') return '-';
-  if (typeof value !== 'object') return printable(String(value), 1000);
+  if (typeof value !== 'object') return printable(inOneLine(String(value)), MAX_TEXT_LENGTH);
   if (field === 'rotation') return rotationText(value as NonNullable<KeyJson['rotation']>);
   if (field === 'person') return personText(value as Person);
   if (!Array.isArray(value)) return textOf(value);
   return (
     value
-      .map((item) => (typeof item === 'string' ? printable(item, 200) : `${item.left} left of ${item.limit}`))
+      .map((item) => (typeof item === 'object' ? `${item.left} left of ${item.limit}` : printable(String(item), 200)))
       .join(', ') || '-'
   );
 }

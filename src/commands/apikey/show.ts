@@ -2,7 +2,8 @@ import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf, searchIn } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, issuedJson, issuedLines, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
-import { timeAndDistance } from '../../keys/basics/index.ts';
+import { printable, timeAndDistance } from '../../keys/basics/index.ts';
+import { fieldsOf, MAX_TEXT_LENGTH } from '../../keys/key/index.ts';
 import type { Client } from '../../keys/operations/index.ts';
 import type { KeyWithAccess } from '../../keys/service/index.ts';
 import { ALL_ACCESS, withoutIncluded } from '../../keys/permissions/index.ts';
@@ -27,7 +28,7 @@ export default class Show extends KeyCommand {
       const limitedBy = key.limitedBy.map(limitJson);
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries({ ...json, effectivePermissions: await this.effective(key, keys) }).map(
-        ([field, value]) => field.padEnd(width) + this.textOf(field, value),
+        ([field, value]) => field.padEnd(width) + this.textOf(field, value, width),
       );
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
       lines.push(...issuedLines(key.issued).map((line) => 'issued'.padEnd(width) + line));
@@ -44,8 +45,15 @@ export default class Show extends KeyCommand {
     return shown.length === all.length ? 'Every action on every resource' : shown;
   }
 
-  /** The value of a field; on a terminal, times include their distance from now. */
-  private textOf(field: string, value: Parameters<typeof fieldText>[1]): string {
+  /**
+   * The value of a field; on a terminal, times include their distance from now.
+   * @param indent of further lines of a text
+   */
+  private textOf(field: string, value: Parameters<typeof fieldText>[1], indent: number): string {
+    if (typeof value === 'string' && fieldsOf().some(([name, { hasLines }]) => name === field && hasLines)) {
+      const lines = value.replaceAll('\t', '  ').split('\n');
+      return lines.map((line) => printable(line, MAX_TEXT_LENGTH)).join(`\n${' '.repeat(indent)}`);
+    }
     const isTime = field.endsWith('At') && typeof value === 'string';
     return isTime && this.terminal.isTerminal ? timeAndDistance(Date.parse(value)) : fieldText(field, value);
   }

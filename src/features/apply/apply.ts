@@ -17,6 +17,7 @@ import {
   violationsOfNew,
 } from '../../keys/authorization/index.ts';
 import {
+  assertValid,
   checkOptions,
   type DocumentIssue,
   formatTime,
@@ -47,8 +48,10 @@ import {
   BARE_KEY,
   finishedKey,
   GIVEN_FIELDS,
+  isNone,
   NOTHING_GIVEN,
   readSchedule,
+  removalIssues,
   secretSince,
   type StoredKey,
   validateExpiry,
@@ -277,6 +280,8 @@ async function decideChanges<Key extends ApiKey>(
   const chains = await findChains(find, befores);
   for await (const [index, { action, before, after }] of yielding(updates.entries())) {
     const fields = GIVEN_FIELDS.filter((field) => before[field] !== after[field]);
+    const kept = GIVEN_FIELDS.filter((field) => !isNone(before[field]));
+    assertValid(removalIssues(before, Object.fromEntries(kept.map((field) => [field, after[field]]))));
     if (fields.length > 0) await requireUnrefused(place, before, fields);
     if (action !== 'UPDATE') await requireUnrefused(place, before);
     requireToChange(caller, chains[index]!, after, catalog);

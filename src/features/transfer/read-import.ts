@@ -234,6 +234,7 @@ interface KindValues {
   string: string;
   number: number;
   list: string[];
+  numbers: number[];
   json: JsonObject;
   boolean: boolean;
   person: Person;
@@ -245,6 +246,10 @@ const KINDS: Record<keyof KindValues, { words: string; fits: (value: unknown) =>
   list: {
     words: 'a list of strings',
     fits: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
+  },
+  numbers: {
+    words: 'a list of numbers',
+    fits: (value) => Array.isArray(value) && value.every((item) => typeof item === 'number'),
   },
   json: { words: 'a JSON object', fits: isRecord },
   boolean: { words: 'true or false', fits: (value) => typeof value === 'boolean' },
@@ -268,7 +273,8 @@ const FIELDS = {
   person: 'person',
 } as const satisfies Record<string, keyof KindValues>;
 
-function kindOf({ form }: Pick<Field<unknown>, 'form'>): keyof KindValues {
+function kindOf({ form, numbers }: Pick<Field<unknown>, 'form' | 'numbers'>): keyof KindValues {
+  if (form === 'list' && numbers) return 'numbers';
   return form === 'text' ? 'string' : form;
 }
 

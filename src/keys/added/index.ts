@@ -44,6 +44,8 @@ interface AnyAddedField {
   readonly example?: string;
   /** True if prompts for a new key ask for it. */
   readonly asked?: boolean;
+  /** True if an empty value removes it. Default: a change can replace it, but not remove it. */
+  readonly removable?: boolean;
   /** True if keys are selected by it. Keys that had a value before are found once they change. */
   readonly filter?: boolean;
 }
@@ -55,13 +57,24 @@ export interface LineField extends AnyAddedField {
   readonly max?: number;
 }
 
-/** A whole number of at most 32 bits. */
-export interface NumberField extends AnyAddedField {
-  readonly kind: 'number';
-  /** Default: -2147483648. */
-  readonly min?: number;
-  /** Default: 2147483647. */
+/** A text of several lines. */
+export interface TextField extends Omit<AnyAddedField, 'filter'> {
+  readonly kind: 'text';
+  /** Its most characters, at most 4,000. Default: 1,000. */
   readonly max?: number;
+}
+
+/** The numbers that a field takes. */
+export interface NumberRange {
+  /** True for whole numbers of at most 32 bits. Default: decimal numbers as well. */
+  readonly integer?: boolean;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** A number. */
+export interface NumberField extends AnyAddedField, NumberRange {
+  readonly kind: 'number';
 }
 
 /** One of a fixed set of words. */
@@ -87,17 +100,32 @@ export interface JsonField extends Omit<AnyAddedField, 'filter'> {
   readonly bytes?: number;
 }
 
-/** A list of lines, each once. */
-export interface ListField extends AnyAddedField {
+/** A list of lines, numbers or choices, each once. */
+export type ListField = AnyAddedField & {
   readonly kind: 'list';
-  /** The most characters of a line, at most 1,000, or 500 with a filter. Default: 200. */
-  readonly max?: number;
-  /** The most lines, at most 100. Default: 16. */
+  /** The most items, at most 100. Default: 16. */
   readonly items?: number;
-}
+} & (
+    | {
+        /** Default: line. */
+        readonly of?: 'line';
+        /** The most characters of a line, at most 1,000, or 500 with a filter. Default: 200. */
+        readonly max?: number;
+      }
+    | ({ readonly of: 'number' } & NumberRange)
+    | { readonly of: 'choice'; readonly values: readonly string[] }
+  );
 
-/** A field that a plugin adds to each key. An empty value removes it. */
-export type AddedField = LineField | NumberField | ChoiceField | ListField | FlagField | TimeField | JsonField;
+/** A field that a plugin adds to each key. */
+export type AddedField =
+  | LineField
+  | TextField
+  | NumberField
+  | ChoiceField
+  | ListField
+  | FlagField
+  | TimeField
+  | JsonField;
 
 /** The fields that a feature adds, by their names in JSON, YAML and GraphQL: `costCentre` has the flag `--cost-centre`. */
 export type AddedFields = Readonly<Record<string, AddedField>>;
@@ -379,10 +407,18 @@ const UNFILTERED = {
   help: required(words),
   example: words,
   asked: yesOrNo,
+  removable: yesOrNo,
 };
 const COMMON = { ...UNFILTERED, filter: yesOrNo };
-const INT32 = whole(-(2 ** 31), 2 ** 31 - 1);
 const LENGTH = whole(1, 1000);
+/** Beyond these, decimal numbers have no decimals. */
+const BOUND: Rule<number> = (value, name) =>
+  anyNumber(value, name) ??
+  (Math.abs(value as number) <= Number.MAX_SAFE_INTEGER
+    ? undefined
+    : `is ${value as number}. It must be a number from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}.`);
+const RANGE = { integer: yesOrNo, min: BOUND, max: BOUND };
+const VALUES = { values: required(list(words, 1)) };
 
 /** The most characters of a line that keys are selected by. */
 const MAX_FILTERED = 500;
@@ -390,12 +426,21 @@ const MAX_FILTERED = 500;
 /** The properties of each kind, with their rules. */
 const KINDS = {
   line: options<LineField>({ ...COMMON, kind: required(oneOf('line')), max: LENGTH }),
-  number: options<NumberField>({ ...COMMON, kind: required(oneOf('number')), min: INT32, max: INT32 }),
-  choice: options<ChoiceField>({ ...COMMON, kind: required(oneOf('choice')), values: required(list(words, 1)) }),
+  text: options<TextField>({ ...UNFILTERED, kind: required(oneOf('text')), max: whole(1, 4000) }),
+  number: options<NumberField>({ ...COMMON, kind: required(oneOf('number')), ...RANGE }),
+  choice: options<ChoiceField>({ ...COMMON, kind: required(oneOf('choice')), ...VALUES }),
   flag: options<FlagField>({ ...COMMON, kind: required(oneOf('flag')) }),
   time: options<TimeField>({ ...UNFILTERED, kind: required(oneOf('time')) }),
   json: options<JsonField>({ ...UNFILTERED, kind: required(oneOf('json')), bytes: whole(1, 4096) }),
-  list: options<ListField>({ ...COMMON, kind: required(oneOf('list')), max: LENGTH, items: whole(1, 100) }),
+  list: (value, path) => ruleOfList(value, path),
+} satisfies Record<AddedField['kind'], Rule<AddedField>>;
+
+const LIST = { ...COMMON, kind: required(oneOf('list')), items: whole(1, 100) };
+/** The properties of a list, by what it is of, with their rules. */
+const LISTS = {
+  line: options<ListField & { of?: 'line' }>({ ...LIST, of: oneOf('line'), max: LENGTH }),
+  number: options<ListField & { of: 'number' }>({ ...LIST, of: required(oneOf('number')), ...RANGE }),
+  choice: options<ListField & { of: 'choice' }>({ ...LIST, of: required(oneOf('choice')), ...VALUES }),
 };
 
 /** A package's name, as npm has it. */
@@ -549,23 +594,55 @@ const ruleOfError: Rule<AddedError> = (value, path) => {
 const ruleOfField: Rule<AddedField> = (value, path) => {
   const name = path.slice(path.lastIndexOf('.') + 1);
   const { kind } = (value ?? {}) as { kind?: unknown };
-  const kinds = Object.keys(KINDS);
-  if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
-    const close = typeof kind === 'string' ? suggestion(kind, kinds) : '';
-    const shown = typeof kind === 'string' ? `"${printable(kind)}"` : kindOf(kind);
-    return `Its field "${name}" has the kind ${shown}. ${close}The kinds are ${formatList(kinds)}.`;
-  }
-  return KINDS[kind as keyof typeof KINDS](value, path) ?? problemOfRange(name, value as AddedField);
+  if (isOneOf(KINDS, kind)) return KINDS[kind](value, path) ?? problemOfValues(name, value as AddedField);
+  return `Its field "${name}" has the kind ${shown(kind)}. ${choiceOf(kind, KINDS)}The kinds are ${formatList(Object.keys(KINDS))}.`;
 };
 
-function problemOfRange(name: string, field: AddedField): string | undefined {
-  if (field.kind === 'number' && (field.min ?? -Infinity) > (field.max ?? Infinity))
-    return `Its field "${name}" has a "min" above its "max".`;
-  // PostgreSQL indexes at most 2,704 bytes a row, and a character takes up to four.
-  if ((field.kind === 'line' || field.kind === 'list') && field.filter && (field.max ?? 0) > MAX_FILTERED)
-    return `Its field "${name}" has a "filter", and a "max" of more than ${MAX_FILTERED} characters.`;
-  if (field.kind !== 'choice') return undefined;
-  const trimmed = new Set(field.values.map((word) => word.trim()));
-  const isRight = trimmed.size === field.values.length && field.values.every((word) => trimmed.has(word));
-  return isRight ? undefined : `Its field "${name}" has values that are equal, or have spaces around them.`;
+const ruleOfList: Rule<ListField> = (value, path) => {
+  const { of = 'line' } = value as { of?: unknown };
+  if (isOneOf(LISTS, of)) return LISTS[of](value, path);
+  const name = path.slice(path.lastIndexOf('.') + 1);
+  return `Its field "${name}" is a list of ${shown(of)}. ${choiceOf(of, LISTS)}A list can be of ${formatList(Object.keys(LISTS), 'or')}.`;
+};
+
+function isOneOf<Table extends object>(table: Table, name: unknown): name is keyof Table {
+  return typeof name === 'string' && Object.hasOwn(table, name);
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? `"${printable(value)}"` : kindOf(value);
+}
+
+function choiceOf(value: unknown, table: object): string {
+  return typeof value === 'string' ? suggestion(value, Object.keys(table)) : '';
+}
+
+function problemOfValues(name: string, field: AddedField): string | undefined {
+  const of = field.kind === 'list' ? { ...field, kind: field.of ?? 'line' } : field;
+  const problem =
+    (of.kind === 'number' && problemOfRange(of as NumberRange)) ||
+    (of.kind === 'choice' && problemOfChoice(of as ChoiceField, field.kind === 'list')) ||
+    (of.kind === 'line' && problemOfFilter(of as LineField));
+  return problem ? `Its field "${name}" has ${problem}` : undefined;
+}
+
+function problemOfRange({ integer, min, max }: NumberRange): string | undefined {
+  if (min !== undefined && max !== undefined && min > max) return 'a "min" above its "max".';
+  const isWhole = (bound = 0) => Number.isInteger(bound) && bound >= -(2 ** 31) && bound < 2 ** 31;
+  if (!integer || (isWhole(min) && isWhole(max))) return undefined;
+  return 'a "min" or "max" that is no whole number of 32 bits, and "integer".';
+}
+
+// PostgreSQL indexes at most 2,704 bytes a row, and a character takes up to four.
+function problemOfFilter({ filter, max = 0 }: LineField): string | undefined {
+  return filter && max > MAX_FILTERED ? `a "filter", and a "max" of more than ${MAX_FILTERED} characters.` : undefined;
+}
+
+function problemOfChoice({ values }: ChoiceField, isListed: boolean): string | undefined {
+  const trimmed = new Set(values.map((word) => word.trim()));
+  if (trimmed.size < values.length || values.some((word) => !trimmed.has(word)))
+    return 'values that are equal, or have spaces around them.';
+  return isListed && values.some((word) => /[,;]/.test(word))
+    ? 'values with a comma or semicolon, which separates items.'
+    : undefined;
 }

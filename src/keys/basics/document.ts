@@ -115,12 +115,24 @@ export class DocumentReader {
     path: DocumentPath,
     read: (text: string, at: DocumentPath) => Item | undefined,
   ): Item[] {
-    const items = this.list(value, path).flatMap((item, index) => {
-      if (this.issues.length >= MAX_ISSUES) return [];
-      const at = [...path, index];
+    return this.itemsOf(value, path, (item, at) => {
       const text = this.text(item, at);
-      return (text === undefined ? undefined : read(text, at)) ?? [];
+      return text === undefined ? undefined : read(text, at);
     });
+  }
+
+  /**
+   * The values of a list, without duplicates.
+   * @param read the value of an item; undefined if it reported an issue
+   */
+  itemsOf<Item>(
+    value: unknown,
+    path: DocumentPath,
+    read: (item: unknown, at: DocumentPath) => Item | undefined,
+  ): Item[] {
+    const items = this.list(value, path).flatMap((item, index) =>
+      this.issues.length >= MAX_ISSUES ? [] : (read(item, [...path, index]) ?? []),
+    );
     return [...new Set(items as Item[])];
   }
 

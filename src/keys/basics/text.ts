@@ -49,6 +49,11 @@ export function checkSearchText(text: string): void {
   if (text.includes('\0')) throw new KeysError('INPUT_INVALID', `"${printable(text)}" must not contain U+0000.`);
 }
 
+/** A text of several lines in one line. */
+export function inOneLine(text: string): string {
+  return text.replaceAll(/\s*[\n\t]\s*/g, ' ');
+}
+
 /** Names a character without printing it if that could do harm: `"-" (U+002D)`, or `U+000A` alone. */
 export function describeCharacter(character: string): string {
   const number = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;

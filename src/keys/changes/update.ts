@@ -6,7 +6,15 @@ import {
   violationsOfChange,
 } from '../authorization/index.ts';
 import { assertValid, NameTakenError } from '../basics/index.ts';
-import { type ApiKey, expiryOf, givenFields, type KeyChange, readFields, validateGrants } from '../key/index.ts';
+import {
+  type ApiKey,
+  expiryOf,
+  givenFields,
+  type KeyChange,
+  readFields,
+  removalIssues,
+  validateGrants,
+} from '../key/index.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import { type ChangedKey, type Place, requireUnrefused, type Transaction } from './transaction.ts';
 
@@ -45,6 +53,7 @@ export async function updated<Key extends ApiKey>(
   const { catalog, now } = place;
   const expiry = expiryOf(change, now);
   const given = { ...readFields(givenFields, change, catalog), ...(expiry !== undefined && { expiresAt: expiry }) };
+  assertValid(removalIssues(before, given));
   const differs = (field: keyof typeof given) => JSON.stringify(before[field]) !== JSON.stringify(given[field]);
   const fields = (Object.keys(given) as (keyof typeof given)[]).filter(differs);
   await requireUnrefused(place, before, fields);

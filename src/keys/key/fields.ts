@@ -22,10 +22,10 @@ import {
   yesOrNo,
 } from '../basics/index.ts';
 import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
-import { addedFields, type RegisteredField } from '../added/index.ts';
+import { addedFields, type ListField, type NumberRange, type RegisteredField } from '../added/index.ts';
 import { holdsSecret } from '../secret/index.ts';
 import { readAudience } from './audience.ts';
-import { normalizeLine, parseLines, parseTags, validateLine } from './labels.ts';
+import { type LineRule, normalizeLine, normalizeLines, parseTags, validateLine } from './labels.ts';
 import { parseNetworks, validateNetworks } from './allow-from.ts';
 import { normalizeName, validateName } from './name.ts';
 import { audienceRestriction, limitRestriction, networkRestriction, type Restriction } from './restriction.ts';
@@ -36,6 +36,8 @@ export interface GivenField<Value, Given = Value> {
   readonly none: Value;
   /** The type of its texts and values. */
   readonly form: 'text' | 'list' | 'number' | 'boolean' | 'json';
+  /** The type in GraphQL of a number, or of the items of a list that are numbers. */
+  readonly numbers?: 'Int' | 'Float';
   /** The rule for values that programs give. */
   readonly rule: Rule<Given>;
   /** The issues with a given value. */
@@ -62,6 +64,10 @@ export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
   readonly flag?: string;
   /** True if prompts for a new key ask for it. */
   readonly isAsked?: boolean;
+  /** True if a change can replace its value, but not remove it. */
+  readonly isKept?: boolean;
+  /** True for a text of several lines. */
+  readonly hasLines?: boolean;
   /** The words for a missing value. Default: none. */
   readonly noneText?: string;
   /** The filter that selects keys by it. Default: none. */
@@ -73,7 +79,9 @@ export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
   validate(given: Given): Issue[];
   read(given: Given): Value;
   /** Reads text, for fields that are neither text nor a list; NaN for unreadable text. */
-  fromText?(text: string): Given;
+  readonly fromText?: (text: string) => Given;
+  /** Reads texts, for lists of anything else; NaN for unreadable ones. */
+  readonly fromTexts?: (texts: readonly string[]) => Given;
   /** Reads a stored value; undefined if it cannot be read. @param isIntact true if the row matches its checksum */
   readStored(value: unknown, isIntact: boolean): Value | undefined;
 }
@@ -87,28 +95,50 @@ export interface Filter {
 }
 
 /** Properties that all kinds of fields share. */
-type Common = Pick<Field<unknown>, 'id' | 'label' | 'help' | 'graphql' | 'example' | 'flag' | 'isAsked' | 'noneText'>;
+type Common = Pick<
+  Field<unknown>,
+  'id' | 'label' | 'help' | 'graphql' | 'example' | 'flag' | 'isAsked' | 'isKept' | 'noneText'
+>;
 
 /** The most code points of a text. */
 export const MAX_LINE_LENGTH = 1000;
 
-/** Text of one line. */
-function line({ max, code = 'INPUT_INVALID', ...common }: Common & { max: number; code?: Issue['code'] }) {
-  return (name: string): Field<string | null> => ({
-    ...common,
-    form: 'text',
-    none: null,
-    schema: { type: ['string', 'null'], pattern: '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$', maxLength: max },
-    rule: orNull(anyText),
-    validate: (given) => (given === null ? [] : validateLine(given, { name, max, code })),
-    read: normalizeLine,
-    readIn: (document, value, path) => {
-      const text = value === null ? undefined : document.text(value, path);
-      for (const { message } of validateLine(text ?? '', { name, max, code })) document.report(path, message);
-      return normalizeLine(text);
-    },
-    readStored: (value) => (typeof value === 'string' ? value : undefined),
-  });
+/** The most code points of a text of several lines. */
+export const MAX_TEXT_LENGTH = 4000;
+
+/** Text of one line, or of several. */
+function line({
+  max,
+  code = 'INPUT_INVALID',
+  hasLines = false,
+  isItem = false,
+  ...common
+}: Common & Pick<LineRule, 'max' | 'hasLines' | 'isItem'> & { code?: Issue['code'] }) {
+  const normalize = hasLines ? normalizeLines : normalizeLine;
+  return (name: string): Field<string | null> => {
+    const validate = (given: string | null) =>
+      given === null ? [] : validateLine(given, { name, max, code, hasLines, isItem });
+    return {
+      ...common,
+      form: 'text',
+      none: null,
+      ...(hasLines && { hasLines }),
+      schema: {
+        type: ['string', 'null'],
+        pattern: hasLines ? '^(?:[\\n\\r\\t]|[^\\p{Cc}\\p{Cs}\\u2028\\u2029])*$' : '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$',
+        maxLength: max,
+      },
+      rule: orNull(anyText),
+      validate,
+      read: normalize,
+      readIn: (document, value, path) => {
+        const text = value === null ? undefined : document.text(value, path);
+        for (const { message } of validate(text ?? '')) document.report(path, message);
+        return normalize(text);
+      },
+      readStored: (value) => (typeof value === 'string' ? value : undefined),
+    };
+  };
 }
 
 /** Parses texts; different spellings of the same item give the same value. */
@@ -160,21 +190,25 @@ function listOrNull<Item extends string>({
   });
 }
 
-/** A whole number within a range, of at most 32 bits as in GraphQL. */
+/** A number within a range: a whole one of at most 32 bits as in GraphQL, or a decimal one. */
 export function number({
   min,
   max,
   code = 'INPUT_INVALID',
+  isDecimal = false,
   ...common
-}: Common & { min: number; max: number; code?: Issue['code'] }) {
+}: Common & { min: number; max: number; code?: Issue['code']; isDecimal?: boolean }) {
   return (): Field<number | null> => {
-    const message = `The ${common.label.toLowerCase()} must be a whole number from ${min} to ${max}.`;
-    const fits = (value: unknown) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
+    const kind = isDecimal ? 'number' : 'whole number';
+    const message = `The ${common.label.toLowerCase()} must be a ${kind} from ${min} to ${max}.`;
+    const isNumber = isDecimal ? Number.isFinite : isInt32;
+    const fits = (value: unknown) => isNumber(value) && (value as number) >= min && (value as number) <= max;
     return {
       ...common,
       form: 'number',
+      numbers: isDecimal ? 'Float' : 'Int',
       none: null,
-      schema: { type: ['integer', 'null'], minimum: min, maximum: max },
+      schema: { type: [isDecimal ? 'number' : 'integer', 'null'], minimum: min, maximum: max },
       rule: orNull(anyNumber),
       validate: (given) => (given === null || fits(given) ? [] : [{ code, message }]),
       fromText: (text) => (text.trim() === '' ? null : Number(text)),
@@ -183,23 +217,30 @@ export function number({
         if (value === null || fits(value)) return value as number | null;
         return document.report(path, message) ?? null;
       },
-      readStored: (value) => (Number.isFinite(value) ? (value as number) : undefined),
+      readStored: (value) => (isNumber(value) ? (value as number) : undefined),
     };
   };
+}
+
+function isInt32(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= -(2 ** 31) && (value as number) < 2 ** 31;
 }
 
 /** One of a fixed set of words. */
 export function word<const Word extends string>({
   words,
   code = 'INPUT_INVALID',
+  noun,
   ...common
-}: Common & { words: readonly Word[]; code?: Issue['code'] }) {
+}: Common & { words: readonly Word[]; code?: Issue['code']; noun?: string }) {
   return (): Field<Word | null> => {
     const find = (text: string) => words.find((each) => each === text.trim());
     const validate = (given: string | null): Issue[] => {
       if (!given?.trim() || find(given) !== undefined) return [];
       const remedy = `${suggestion(given, words)}Choose ${formatList(words, 'or')}.`;
-      return [{ code, message: `"${printable(given)}" is not a ${common.label.toLowerCase()}. ${remedy}` }];
+      return [
+        { code, message: `"${printable(given)}" is not ${noun ?? `a ${common.label.toLowerCase()}`}. ${remedy}` },
+      ];
     };
     return {
       ...common,
@@ -343,6 +384,49 @@ function isJson(value: unknown): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** A list of what another field has one of, each once. @param most the number of items */
+function listOfField({ most, ...common }: Common & { most: number }, item: AnyField) {
+  return (): Field<readonly unknown[]> => {
+    const { form, fromText } = item;
+    const read = (given: readonly unknown[]) => [
+      ...new Set(given.map((each) => item.read(each) as unknown).filter((each) => each !== null)),
+    ];
+    const countIssues = ({ length }: readonly unknown[]): Issue[] => {
+      const message = `The ${common.label.toLowerCase()} has ${length} items; at most ${most} are allowed.`;
+      return length > most ? [{ code: 'INPUT_INVALID', message }] : [];
+    };
+    return {
+      ...common,
+      form: 'list',
+      ...(item.numbers && { numbers: item.numbers }),
+      none: [],
+      schema: { type: 'array', items: withoutNull(item.schema) },
+      rule: form === 'number' ? listOf(anyNumber) : listOf(anyText),
+      validate: (given) => [...given.flatMap((each) => item.validate(each)), ...countIssues(read(given))],
+      ...(fromText && { fromTexts: (texts) => texts.filter((text) => text.trim() !== '').map(fromText) }),
+      read,
+      readIn: (document, value, path) => {
+        const values = document.itemsOf(value, path, (each, at) =>
+          each === null
+            ? document.report(at, 'An item of this list is empty. Leave it out, or give it a value.')
+            : ((item.readIn(document, each, at, undefined as never) as unknown) ?? undefined),
+        );
+        for (const { message } of countIssues(values)) document.report(path, message);
+        return values;
+      },
+      readStored: (value, isIntact) =>
+        Array.isArray(value) && value.every((each) => item.readStored(each, isIntact) !== undefined)
+          ? value
+          : undefined,
+    };
+  };
+}
+
+/** The schema of a value that is not missing. */
+function withoutNull({ type, enum: words, ...rest }: { type?: unknown; enum?: readonly unknown[] }): object {
+  return words ? { enum: words.filter(Boolean) } : { type: [type].flat()[0], ...rest };
+}
+
 /** The texts of a list; undefined for anything else, and for items that cannot be parsed. */
 function readItems<Item extends string>(value: unknown, parse?: Parse<Item>): readonly Item[] | undefined {
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) return undefined;
@@ -427,24 +511,48 @@ function defineFields<Table extends Record<string, (name: string) => AnyField>>(
 
 /** Makes a field that a plugin describes. */
 function fieldOf(field: RegisteredField): (name: string) => AnyField {
-  const { id, label, help, example, asked } = field;
-  const common = { id, label, help, ...(example !== undefined && { example }), ...(asked && { isAsked: true }) };
+  const { id, label, help, example, asked, removable } = field;
+  const common = {
+    id,
+    label,
+    help,
+    ...(example !== undefined && { example }),
+    ...(asked && { isAsked: true }),
+    ...(!removable && { isKept: true }),
+  };
   const make = makerOf(field, common);
   return 'filter' in field && field.filter ? filtered(make) : make;
 }
 
 function makerOf(field: RegisteredField, common: Common): (name: string) => AnyField {
   const { kind } = field;
-  if (kind === 'number') return number({ ...common, min: field.min ?? -(2 ** 31), max: field.max ?? 2 ** 31 - 1 });
+  if (kind === 'line') return line({ ...common, max: field.max ?? MAX_ADDED_LINE });
+  if (kind === 'text') return line({ ...common, max: field.max ?? MAX_LINE_LENGTH, hasLines: true });
+  if (kind === 'number') return number({ ...common, ...rangeOf(field) });
   if (kind === 'choice') return word({ ...common, words: field.values });
   if (kind === 'flag') return flag(common);
   if (kind === 'time') return time(common);
   if (kind === 'json') return json({ ...common, bytes: field.bytes ?? MAX_JSON_BYTES });
-  const { max = 200 } = field;
-  if (kind === 'line') return line({ ...common, max });
-  const rule = { name: field.label.toLowerCase(), max, items: field.items ?? 16 };
-  return list({ ...common, parse: (texts) => parseLines(texts, rule) });
+  return listOfField({ ...common, most: field.items ?? 16 }, itemOf(field, common));
 }
+
+/** Makes the field that a list of a plugin has several of. */
+function itemOf(field: ListField, common: Common): AnyField {
+  const name = common.label.toLowerCase();
+  const label = `item of the ${name}`;
+  if (field.of === 'number') return number({ ...common, label, ...rangeOf(field) })();
+  if (field.of === 'choice') return word({ ...common, words: field.values, noun: `one of the ${name}` })();
+  return line({ ...common, max: field.max ?? MAX_ADDED_LINE, isItem: true })(label);
+}
+
+/** The range of a number of a plugin. */
+function rangeOf({ min, max, integer = false }: NumberRange) {
+  const [least, most] = integer ? [-(2 ** 31), 2 ** 31 - 1] : [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+  return { min: min ?? least, max: max ?? most, isDecimal: !integer };
+}
+
+/** The most code points of a line of a plugin that sets no maximum. */
+const MAX_ADDED_LINE = 200;
 
 /** Fields that describe a key, in display order. */
 export const labelFields = defineFields({
@@ -605,14 +713,11 @@ export const filterFields = Object.fromEntries(fieldsOf().filter(([, { filter }]
   typeof keyFields,
   FilterName
 >;
-/** The types of fields in GraphQL, by their form. */
-export const GRAPHQL_TYPES = {
-  text: 'String',
-  list: '[String!]',
-  number: 'Int',
-  boolean: 'Boolean',
-  json: 'JsonObject',
-} as const;
+/** The type of a field in GraphQL. */
+export function graphqlTypeOf({ form, numbers }: Pick<AnyField, 'form' | 'numbers'>): string {
+  const types = { text: 'String', number: numbers, boolean: 'Boolean', json: 'JsonObject' };
+  return form === 'list' ? `[${numbers ?? 'String'}!]` : types[form]!;
+}
 
 /** A sentence about a filter. */
 export function filterHelp({ filter, form, label }: AnyField): string {
@@ -677,6 +782,15 @@ export function isNone(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
+/** Issues with empty values for a key's fields that can be replaced, but not removed. */
+export function removalIssues({ name }: { readonly name: string }, given: Given): Issue[] {
+  return fieldsOf().flatMap(([field, { isKept, label }]): Issue[] => {
+    if (!isKept || given[field] === undefined || !isNone(given[field])) return [];
+    const message = `The ${label.toLowerCase()} of "${printable(name)}" cannot be removed. Give it another value.`;
+    return [{ code: 'INPUT_INVALID', message, field }];
+  });
+}
+
 /** The issues with the given values of a table's fields, each with the name of its field. */
 export function validateFields(table: GivenTable, given: Given, catalog: Catalog): Issue[] {
   return Object.entries(table).flatMap(([name, field]) =>
@@ -707,7 +821,8 @@ export function valueOfText(field: AnyField, text: string, separator?: RegExp): 
   if (field.fromText) return field.fromText(text);
   if (field.form === 'text') return text || null;
   const items = itemsIn(text, separator);
-  return items.length > 0 ? items : field.none;
+  if (items.length === 0) return field.none;
+  return field.fromTexts ? field.fromTexts(items) : items;
 }
 
 /** A value in one line; empty if there is none. */

@@ -23,19 +23,30 @@ export function normalizeLine(text: string | null | undefined): string | null {
   return normalizeText(text ?? '').trim() || null;
 }
 
-/** The rule for one line of text: its maximum in code points, and the code of its issues. */
+/** A text of several lines as it is stored, like `normalizeLine`. */
+export function normalizeLines(text: string | null | undefined): string | null {
+  return normalizeLine(text?.replaceAll(/\r\n?/g, '\n'));
+}
+
+/** The rule for a text: its maximum in code points, and the code of its issues. */
 export interface LineRule {
   name: string;
   max: number;
   code: Issue['code'];
+  /** True for several lines, and tabs. */
+  hasLines?: boolean;
+  /** True for an item of a list. */
+  isItem?: boolean;
 }
 
-/** The issue with one line of text, if there is one: its length, control characters, or a secret. */
-export function validateLine(text: string, { name, max, code }: LineRule): Issue[] {
-  const length = codePoints(normalizeText(text).trim());
+/** The issue with a text, if there is one: its length, control characters, or a secret. */
+export function validateLine(text: string, { name, max, code, hasLines, isItem }: LineRule): Issue[] {
+  const length = codePoints((hasLines ? normalizeLines(text) : normalizeLine(text)) ?? '');
   if (length > max) return [{ code, message: `The ${name} is ${length} characters long; at most ${max} are allowed.` }];
-  const problem = problemOf(text);
-  return problem === undefined ? [] : [{ code, message: `The ${name} ${problem}` }];
+  const problem = problemOf(hasLines ? text.replaceAll(/[\n\r\t]/g, ' ') : text);
+  if (problem !== undefined) return [{ code, message: `The ${name} ${problem}` }];
+  if (!isItem || !SEPARATOR.test(text)) return [];
+  return [{ code, message: `The ${name} "${printable(text)}" has a comma or semicolon, which separates items.` }];
 }
 
 /** The problem with a text that is shown in one line. */
@@ -65,26 +76,6 @@ export function parseTags(texts: readonly string[]): { values: string[]; issues:
   if (values.size > MAX_TAGS) refuse(`${values.size} tags are given; at most ${MAX_TAGS} are allowed.`);
   const sorted = [...values].toSorted(([one], [other]) => (one < other ? -1 : 1));
   return { values: sorted.map(([, tag]) => tag), issues };
-}
-
-/** Parses a list of lines: NFC, trimmed, without duplicates and empty ones. */
-export function parseLines(
-  texts: readonly string[],
-  { name, max, items }: { name: string; max: number; items: number },
-): { values: string[]; issues: Issue[] } {
-  const values = [...new Set(texts.flatMap((each) => normalizeLine(each) ?? []))];
-  const issues = values.flatMap((value): Issue[] => {
-    const found = validateLine(value, { name, max, code: 'INPUT_INVALID' });
-    if (found.length > 0 || !SEPARATOR.test(value)) return found;
-    const message = `The item "${printable(value)}" has a comma or semicolon, which separates items of the ${name}.`;
-    return [{ code: 'INPUT_INVALID', message }];
-  });
-  if (values.length > items)
-    issues.push({
-      code: 'INPUT_INVALID',
-      message: `The ${name} has ${values.length} items; at most ${items} are allowed.`,
-    });
-  return { values, issues };
 }
 
 function readTag(text: string): { key: string; tag: string; problem?: string } {

@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx';
 import { UUID } from '../../../keys/basics/index.ts';
-import { fieldsOf, filterFields, GRAPHQL_TYPES, mapFields, valueOfText } from '../../../keys/key/index.ts';
+import { fieldsOf, filterFields, graphqlTypeOf, mapFields, valueOfText } from '../../../keys/key/index.ts';
 import { ROLE_MEANINGS } from '../../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
@@ -29,7 +29,7 @@ const ARGUMENTS = {
   search: 'String',
   roles: '[Role!]',
   status: 'ApiKeyStatus',
-  ...mapFields(filterFields, ({ form }) => GRAPHQL_TYPES[form]),
+  ...mapFields(filterFields, graphqlTypeOf),
   createdBy: 'ID',
   createdByOperator: 'Boolean',
   expiresBefore: 'DateTime',

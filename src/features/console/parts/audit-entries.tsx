@@ -1,6 +1,6 @@
 import type { AuditAction } from '../../../keys/audit/index.ts';
 import { formOf, MAX_LINE_LENGTH, textOf } from '../../../keys/key/index.ts';
-import { formatDuration, printable, readDate } from '../../../keys/basics/index.ts';
+import { formatDuration, inOneLine, printable, readDate } from '../../../keys/basics/index.ts';
 import { exactTime, formatCount, KeyLink, Time } from './notice.tsx';
 
 /** GraphQL fields of an entry. */
@@ -208,7 +208,7 @@ function changeText(json: string | null, field: string): string {
   const value: unknown = JSON.parse(json ?? 'null');
   const form = formOf(field);
   if (form === 'json') return textOf(value);
-  return form === 'text' ? printable(String(value), MAX_LINE_LENGTH) : valueText(value);
+  return form === 'text' ? printable(inOneLine(String(value)), MAX_LINE_LENGTH) : valueText(value);
 }
 
 function valueText(value: unknown, field = ''): string {

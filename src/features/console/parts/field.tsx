@@ -2,32 +2,40 @@ import type { JSX } from 'hono/jsx';
 import { formatTime, readDay, readDuration } from '../../../keys/basics/index.ts';
 import { KEY_FIELD } from '../session-auth.ts';
 
-/** A one-line field with its label, help and problem. */
+/** A field with its label, help and problem. @param hasLines true for several lines */
 export function TextField({
   name,
   label,
   help,
   problem,
+  hasLines,
   ...attributes
 }: {
   name: string;
   label: string;
   help?: string;
   problem?: string | undefined;
+  hasLines?: boolean | undefined;
 } & JSX.IntrinsicElements['input']) {
   const described = [problem !== undefined && `${name}-problem`, help !== undefined && `${name}-help`].filter(Boolean);
+  const common = {
+    id: name,
+    name,
+    // No field asks for personal data that a browser could fill in.
+    autocomplete: 'off',
+    'aria-describedby': described.length > 0 ? described.join(' ') : undefined,
+    'aria-invalid': problem === undefined ? undefined : ('true' as const),
+  };
   return (
     <div class="field">
       <label for={name}>{label}</label>
-      <input
-        id={name}
-        name={name}
-        // No field asks for personal data that a browser could fill in.
-        autocomplete="off"
-        aria-describedby={described.length > 0 ? described.join(' ') : undefined}
-        aria-invalid={problem === undefined ? undefined : 'true'}
-        {...attributes}
-      />
+      {hasLines ? (
+        <textarea {...common} rows={4}>
+          {attributes.value}
+        </textarea>
+      ) : (
+        <input {...common} {...attributes} />
+      )}
       {problem !== undefined && (
         <p id={`${name}-problem`} class="wrong">
           {problem}

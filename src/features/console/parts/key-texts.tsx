@@ -30,7 +30,7 @@ export function keyTexts(values: FieldValues): KeyTexts {
 
 /** The fields as they were filled in. */
 export function keyTextsIn(form: URLSearchParams): KeyTexts {
-  return mapFields(keyFields, (_, name) => form.get(name)?.trim() ?? '');
+  return mapFields(keyFields, (_, name) => form.get(name)?.replaceAll('\r\n', '\n').trim() ?? '');
 }
 
 /** Separators of lists that do not use the usual one. */
@@ -47,7 +47,8 @@ export function inputOfTexts(texts: KeyTexts): FieldInput {
 /** Problems of values that are not texts, by field. Sent as JSON, NaN would become null and remove the value. */
 export function valueProblems(texts: KeyTexts): Map<string, string> {
   const problems = fieldsOf().flatMap(([name, field]) => {
-    const issues = field.fromText === undefined ? [] : field.validate(valueOfText(field, texts[name]));
+    const isText = (field.fromText ?? field.fromTexts) === undefined;
+    const issues = isText ? [] : field.validate(valueOfText(field, texts[name]));
     return issues.map(({ message }) => [name, message] as const);
   });
   return new Map(problems);
@@ -71,6 +72,7 @@ function Fields({ names, texts, problems }: FieldParts & { names: readonly Field
           label={TEXT_PLACES[name].label}
           help={keyFields[name].help}
           value={texts[name]}
+          hasLines={keyFields[name].hasLines}
           problem={problems.get(name)}
         />
       ))}
@@ -104,9 +106,10 @@ export function FieldFacts({
   const shown = fieldsOf(table).filter(([name]) => !onlyGiven || !isNone(of[name]));
   return (
     <>
-      {shown.map(([name, { label, noneText = 'none' }]) => (
-        <Fact name={label}>{textOf(of[name]) || <span class="faint">{noneText}</span>}</Fact>
-      ))}
+      {shown.map(([name, { label, hasLines, noneText = 'none' }]) => {
+        const text = textOf(of[name]) || <span class="faint">{noneText}</span>;
+        return <Fact name={label}>{hasLines ? <span class="lines">{text}</span> : text}</Fact>;
+      })}
     </>
   );
 }
