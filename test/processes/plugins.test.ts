@@ -236,7 +236,8 @@ describe('a plugin with fields of keys', () => {
   it('that drops a choice or changes a kind keeps the value until another is set', async () => {
     const { key } = (await create('Parent', '--roles', 'ADMIN', ...FLAGS)) as { key: string };
     const team = `team: ${line(', filter: true')}`;
-    const risk = (rest: string) => pluginOf('svc-api-team', `${team}, risk: { label: 'Risk', help: 'Risk.', ${rest} }`);
+    const risk = (rest: string) =>
+      pluginOf('svc-api-team', `${team}, risk: { label: 'Risk', help: 'Risk.', removable: true, ${rest} }`);
     const [number, fewer] = [`kind: 'number'`, `kind: 'choice', values: ['LOW', 'CRITICAL']`];
     for (const rest of [number, fewer]) {
       data.install('svc-api-team', risk(rest));
