@@ -12,9 +12,11 @@ import { startListening } from '../support/serve.ts';
 import { query } from '../support/server.ts';
 import { migratedStore, tempFolder, tempStore } from '../support/temp.ts';
 
-const OUR_IDS = Object.keys(
-  (JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object }).commands,
-);
+const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+  commands: Record<string, { feature?: string; aliases: string[] }>;
+};
+/** Our commands and their aliases. */
+const OUR_IDS = Object.entries(MANIFEST.commands).flatMap(([id, { aliases }]) => [id, ...aliases]);
 /** Commands of the host with names that our own program has at its top. */
 const HOSTS_OWN = ['doctor', 'login', 'notices/list', 'notices/test', 'routes'];
 
@@ -165,13 +167,8 @@ for (const separator of [' ', ':']) {
 }
 
 describe('a host that chooses features', () => {
-  const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
-    commands: Record<string, { feature?: string; hidden?: boolean }>;
-  };
-  const idsOf = (features: readonly string[]) =>
-    Object.entries(MANIFEST.commands)
-      .filter(([, { feature }]) => feature === undefined || features.includes(feature))
-      .map(([id]) => id);
+  const commandsOf = (features: readonly string[]) =>
+    Object.entries(MANIFEST.commands).filter(([, { feature }]) => feature === undefined || features.includes(feature));
   const hostWith = (features: unknown) => newHost(' ', ['svc-api'], { features });
 
   /** The commands, topics and text of its help, after oclif has run its hooks. */
@@ -194,8 +191,11 @@ describe('a host that chooses features', () => {
     it(`has their commands and topics alone: ${JSON.stringify(features)}`, async () => {
       const { ids, topics, ofPlugin } = await offered(hostWith(features));
       const own = HOSTS_OWN.map((name) => name.replace('/', ':'));
-      assert.deepEqual(ids.toSorted(), [...own, ...idsOf(features)].toSorted());
-      assert.deepEqual(ofPlugin.toSorted(), idsOf(features).toSorted());
+      const ours = commandsOf(features);
+      const aliases = ours.flatMap(([, command]) => command.aliases);
+      const names = ours.map(([id]) => id);
+      assert.deepEqual(ids.toSorted(), [...own, ...names, ...aliases].toSorted());
+      assert.deepEqual(ofPlugin.toSorted(), names.toSorted());
       const above = new Set(
         ids.flatMap((id) => id.split(':').map((_, index, words) => words.slice(0, index + 1).join(':'))),
       );
@@ -231,7 +231,7 @@ describe('a host that chooses features', () => {
   it('works as the core alone, and names no other command', async () => {
     const folder = hostWith([]);
     const { stdout: help } = await runIn(folder, ['apikey', '--help']);
-    assert.match(help, /Keys: create, list, show, update, rotate, disable, enable, delete, can\.\n/);
+    assert.match(help, /Keys: create, list, show, update, rotate, disable, enable, delete, explain\.\n/);
     assert.doesNotMatch(help, /backup|contain|guard|Applications/);
     const env = { SVC_API_DATABASE: tempStore() };
     const created = await runIn(folder, ['apikey', 'create', '--name', 'CI', '--roles', 'ADMIN', '--json'], env);
