@@ -10,7 +10,7 @@ import { tempFolder, tempStore } from '../support/temp.ts';
 describe('the commands', () => {
   it('are listed by --help, by -h and without arguments', async () => {
     const [long, short, none] = await Promise.all([['--help'], ['-h'], []].map((args) => runCli(args)));
-    assert.match(long!.stdout, /\n {2}apikey +Create or delete an API key\.\n.*\n {2}serve +Serve a GraphQL endpoint/s);
+    assert.match(long!.stdout, /\n {2}apikey create +Create an API key\.\n.*\n {2}serve +Serve a GraphQL endpoint/s);
     assert.deepEqual([long!.stderr, long!.code], ['', 0]);
     assert.deepEqual(short, long);
     assert.deepEqual(none, long);
@@ -23,7 +23,7 @@ describe('the commands', () => {
         finished(spawn('bash', ['-c', script, 'bash', process.execPath, BIN, 'apikey', '--help'], { env: cleanEnv() })),
       ),
     );
-    assert.deepEqual(head, { stdout: 'Create or delete an API key.\n', stderr: '', code: 0, signal: null });
+    assert.deepEqual(head, { stdout: 'Create, delete and manage API keys.\n', stderr: '', code: 0, signal: null });
     assert.deepEqual(dead, { stdout: '', stderr: '', code: 0, signal: null });
   });
 
