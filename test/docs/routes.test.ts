@@ -26,7 +26,7 @@ describe('docs/routes.md', () => {
       return stdout.replaceAll(folder, '/etc');
     };
     const PATH = pathWithCli(folder);
-    assert.equal(await run('routes check'), '/etc/svc-api.yaml: 3 routes, and 3 expectations, which hold\n');
+    assert.equal(await run('routes check'), '/etc/svc-api.yaml: 3 routes; 3 expectations hold\n');
     assert.equal(await run('svc-api explain'), blockWith('is forbidden: the key', PAGE, 'text'));
   });
 });

@@ -22,7 +22,8 @@ describe(PAGE, () => {
     await cli.given('CI deploy');
     const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: cli.database };
     const { code, stderr, stdout } = await runBlock(blockWith('--by day', PAGE), folder, env);
-    assert.deepEqual([code, stderr], [0, 'It made no requests in that time.\n'.repeat(2)]);
+    assert.equal(code, 0);
+    assert.match(stderr, /^(API key "CI deploy" made no requests from \S+Z to \S+Z\. .*\n){2}$/);
     assert.match(stdout, /"by": "HOUR"/);
   });
 

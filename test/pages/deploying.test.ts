@@ -70,7 +70,7 @@ describe('examples/docker', () => {
   it('has the site of examples/caddy, by the names and the address of its services', () => {
     const bodyOf = (path: string) => {
       const text = readFileSync(join(ROOT, 'examples', path), 'utf8');
-      return text.slice(text.indexOf('\t# WebSocket alone')).replaceAll(/^\t*#.*\n/gm, '');
+      return text.slice(text.indexOf('\t# Allow upgrades')).replaceAll(/^\t*#.*\n/gm, '');
     };
     const own = bodyOf('docker/Caddyfile')
       .replaceAll('svc-api:4000', '127.0.0.1:4000')

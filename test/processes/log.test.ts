@@ -346,7 +346,7 @@ describeOnEachAndRemotely('apikey explain and suggest', () => {
     const { key } = await cli.given('CI deploy');
     assert.deepEqual(await cli.run(['apikey', 'suggest', 'CI deploy']), {
       stdout: '',
-      stderr: 'API key "CI deploy" was used 0 times, and none of its grants was needed. There is nothing to suggest.\n',
+      stderr: 'API key "CI deploy" was used 0 times, and needed none of its grants. There is nothing to suggest.\n',
       code: 0,
       signal: null,
     });

@@ -55,7 +55,7 @@ describe('the resources and roles of svc-api.yaml', () => {
       shown['effectivePermissions'],
       permissions.map((action) => `WIKI:${action}`),
     );
-    assert.match((await must(['suggest', 'Made'])).stderr, /none of its grants was needed/);
+    assert.match((await must(['suggest', 'Made'])).stderr, /needed none of its grants/);
     const preview = await json('create', 'New', '--roles', 'VIEWER', '--dry-run');
     assert.ok((preview['effectivePermissions'] as string[]).includes('WIKI:READ_ANY'));
     const { stdout: secret } = await must(['create', 'Other', '--roles', 'EDITOR']);

@@ -93,8 +93,8 @@ export default class List extends KeyCommand {
   static override group = 'Keys';
   static override aliases = ['apikey:ls'];
   static override summary = 'List API keys, oldest first.';
-  static override description = `On a terminal, prints a table of one line a key, shortened to its width, with \
-relative times. Otherwise prints one line a key, unshortened, with times in RFC 3339 format and tabs between \
+  static override description = `A terminal shows a table as wide as the terminal, with one line for each key and relative \
+times. Otherwise, each key is a whole line, with times in RFC 3339 format and tabs between \
 NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Secrets are never shown.`;
   static override examples = examplesOf([
     ['List the keys with full access', '--roles ADMIN'],

@@ -23,12 +23,12 @@ export default class Log extends KeyCommand {
   static override group = 'Store';
   static override summary = 'Show the audit log: changes, and refused requests.';
   static override description =
-    'Prints the newest entries in the order in which they were written. On a terminal, they are shortened to its ' +
-    'width; otherwise an entry is one line, with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES. Each is chained ' +
-    'to the previous one by its hash; --verify checks all entries, names the first one that was tampered with, and ' +
-    'compares the keys with the log.';
+    'Prints the newest entries, oldest first. A terminal shows as much of each entry as fits on a line. Otherwise, each ' +
+    'entry is a line, with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES. Each entry has the hash of the previous ' +
+    'one. With this, --verify finds the first entry that was tampered with. It also compares the keys with the log.';
   static override examples = examplesOf([
     ['See what happened to a key', '--key "CI deploy"'],
+    ['See what was done with a key', '--actor "CI deploy"'],
     ['See who deleted keys in the last week', '--action delete --since 7d'],
     ['Follow the log, one JSON object per line', '--follow --json'],
     ['Verify that nothing was changed or removed', '--verify'],
@@ -36,9 +36,9 @@ export default class Log extends KeyCommand {
     ['Delete entries older than a year', '--prune --until 52w --yes'],
   ]);
   static override flags = {
-    key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<name>' }),
+    key: Flags.string({ description: 'Only what happened to this key: its name or id.', helpValue: '<name>' }),
     actor: Flags.string({
-      description: 'Only entries by this user or key: a name, or the id of a key.',
+      description: 'Only what this user or key did: a name, or the id of a key.',
       helpValue: '<actor>',
     }),
     action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
@@ -47,11 +47,11 @@ export default class Log extends KeyCommand {
       helpValue: '<outcome>',
     }),
     since: Flags.string({
-      description: 'Only from this time on: a date (its start in UTC), an RFC 3339 date and time, or an age.',
+      description: 'Only from this time on: a date (from 00:00 UTC), an RFC 3339 date and time, or how long ago.',
       helpValue: '<date>|7d',
     }),
     until: Flags.string({
-      description: 'Only before this time: a date (its start in UTC), an RFC 3339 date and time, or an age.',
+      description: 'Only before this time: a date (at 00:00 UTC), an RFC 3339 date and time, or how long ago.',
       helpValue: '<date>|7d',
     }),
     limit: limitFlag('entries'),
@@ -59,14 +59,14 @@ export default class Log extends KeyCommand {
       description: 'Only entries with a lower number, for the previous page.',
       helpValue: '<number>',
     }),
-    wide: Flags.boolean({ description: 'On a terminal, do not shorten anything: long lines wrap.' }),
+    wide: Flags.boolean({ description: 'On a terminal, show whole entries. Long lines wrap.' }),
     follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
     verify: Flags.boolean({
       description: 'Check the whole audit log, and the keys against the log. Exits with 1 if something is wrong.',
     }),
     head: Flags.string({
       description:
-        'With --verify: an earlier head of the log, kept elsewhere. Exits with 1 if the log lacks that entry.',
+        'With --verify: number and hash of an entry that you kept elsewhere. Exits with 1 if the log lacks it.',
       helpValue: '<number>:<hash>',
     }),
     prune: Flags.boolean({

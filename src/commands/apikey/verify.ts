@@ -18,7 +18,7 @@ export default class Verify extends StoreCommand {
   static override group = 'Leaks';
   // Arguments are checked here: oclif would repeat an unexpected one, which may be a secret.
   static override strict = false;
-  static override summary = 'Show which API key has a secret, and if it is valid.';
+  static override summary = 'Show which API key a secret belongs to, and whether it is valid.';
   static override description =
     'The secret is read from stdin, or from a prompt if stdin and stderr are terminals. It cannot be an argument, ' +
     'which every user of the machine could see. Exits with 0 for a valid secret, 3 for an invalid one, and 4 for a ' +

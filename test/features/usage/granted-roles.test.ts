@@ -23,7 +23,7 @@ describeOnEachAndRemotely('the grants that a parent key needs', () => {
     await grant('First');
     const { stdout, stderr } = await apikey('suggest', 'Maker');
     assert.equal(stdout, '--roles VIEWER --permissions API_KEY:CREATE_OWN\n');
-    assert.match(stderr, /It has granted the role VIEWER, and so needs to hold it\./);
+    assert.match(stderr, /It has given other keys the role VIEWER, so it needs that role itself\./);
     const { roles, permissions } = await json('suggest', 'Maker');
     assert.deepEqual([roles, permissions], [['VIEWER'], ['API_KEY:CREATE_OWN']]);
     await apikey('update', 'Maker', '--no-roles', '--no-permissions', ...stdout.trim().split(' '));

@@ -55,8 +55,8 @@ export async function checkRoutes({
     match: matchAt(index),
     behind: behind.map(matchAt),
   }));
-  const expected = expect.length === 1 ? 'expectation, which holds' : 'expectations, which hold';
-  const summary = `${formatCount(routes.length, 'route', 'routes')}, and ${expect.length} ${expected}`;
+  const verb = expect.length === 1 ? 'holds' : 'hold';
+  const summary = `${formatCount(routes.length, 'route', 'routes')}; ${formatCount(expect.length, 'expectation', 'expectations')} ${verb}`;
   const lines = unreachable.map(({ match, behind }) => {
     const verb = behind.length === 1 ? 'decides' : 'decide';
     const others = formatList(behind.map(describeMatch));

@@ -22,7 +22,7 @@ expect:
   - GET https://grafana.example.org/api/users with GRAFANA:READ_ANY is allowed
 `);
     const { stdout, stderr, code } = await check(file);
-    const text = `${file}: 2 routes, and 1 expectation, which holds\n`;
+    const text = `${file}: 2 routes; 1 expectation holds\n`;
     assert.deepEqual([stdout, stderr, code], [text, '', 0]);
     const json = await check(file, '--json');
     const nothing = { unreachable: [], unusedUpstreams: [], wide: [] };
@@ -41,11 +41,7 @@ expect:
 routes: [{ host: a, path: /, allow: key, to: wiki }]
 `);
     const { stdout, code } = await check(file);
-    const lines = [
-      `${file}: 1 route, and 0 expectations, which hold`,
-      `${file}: no route names the upstream "old"`,
-      '',
-    ];
+    const lines = [`${file}: 1 route; 0 expectations hold`, `${file}: no route names the upstream "old"`, ''];
     assert.deepEqual([stdout, code], [lines.join('\n'), 0]);
     const { unusedUpstreams } = JSON.parse((await check(file, '--json')).stdout) as { unusedUpstreams: string[] };
     assert.deepEqual(unusedUpstreams, ['old']);
@@ -60,7 +56,7 @@ routes: [{ host: a, path: /, allow: key, to: wiki }]
 `);
     const { stdout, stderr, code } = await check(file);
     assert.deepEqual(stdout.split('\n'), [
-      `${file}: 4 routes, and 0 expectations, which hold`,
+      `${file}: 4 routes; 0 expectations hold`,
       `${file}:4: route 3 (a/b/**) can never match: route 1 (a/b) and route 2 (a/b/*/**) decide in its place`,
       `${file}:5: route 4 (a/b) can never match: route 1 (a/b) decides in its place`,
       '',
@@ -97,7 +93,7 @@ routes:
     const { stdout, code } = await check(file);
     assert.equal(
       stdout,
-      `${file}: 14 routes, and 0 expectations, which hold\n` +
+      `${file}: 14 routes; 0 expectations hold\n` +
         `${file}:3: route 1 (a/**) decides about /index.php/admin/x, too: to a service with a front controller, that is ` +
         'the path of route 2 (a/admin/**) and route 3 (PUT a/pages/*), which need more\n',
     );
@@ -142,7 +138,7 @@ routes:
     const folder = tempFolder();
     writeFileSync(join(folder, 'svc-api.yaml'), 'routes: []\n');
     const named = await testCli().run(['routes', 'check', '--config', 'svc-api.yaml'], { cwd: folder });
-    assert.equal(named.stdout, `${folder}/svc-api.yaml: 0 routes, and 0 expectations, which hold\n`);
+    assert.equal(named.stdout, `${folder}/svc-api.yaml: 0 routes; 0 expectations hold\n`);
     const none = await testCli().run(['routes', 'check'], { cwd: folder });
     const error = 'There is no configuration. Pass --config <path>, or set SVC_API_CONFIG.';
     assert.deepEqual([none.stdout, none.stderr, none.code], ['', errorText('CONFIG_UNAVAILABLE', error), 1]);

@@ -24,7 +24,7 @@ describe('routes template', () => {
     );
     const file = configFile(stdout);
     const checked = await testCli().run(['routes', 'check'], { env: { SVC_API_CONFIG: file } });
-    assert.match(checked.stdout, /: 17 routes, and 18 expectations, which hold\n/);
+    assert.match(checked.stdout, /: 17 routes; 18 expectations hold\n/);
     assert.equal(checked.code, 0);
     const json = await template('sonarr', '--upstream', 'http://10.0.0.7:80', '--service-key', '/etc/k', '--json');
     assert.deepEqual(JSON.parse(json.stdout), { service: 'sonarr', yaml: stdout });

@@ -14,7 +14,7 @@ const { workers: _, ...FLAGS } = servingFlags(PORT);
 export default class Edge extends ServingCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override summary = 'Check keys beside your services, without the key store.';
+  static override summary = 'Check keys on a machine that has no key store.';
   static override description =
     'Follows the server at --origin and keeps its keys in memory. Answers proxies at /auth, /introspect, /healthz and ' +
     '/readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. The origin confirms a change of a key ' +

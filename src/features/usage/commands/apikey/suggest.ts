@@ -56,7 +56,7 @@ async function explain(
 ): Promise<string[]> {
   const usage = `API key "${key.name}" was used ${uses} ${uses === 1 ? 'time' : 'times'}`;
   if (granted.length + permissions.length === 0)
-    return [`${usage}, and none of its grants was needed. There is nothing to suggest.`];
+    return [`${usage}, and needed none of its grants. There is nothing to suggest.`];
   const unusedPermissions = new Set(unused);
   const neverUsed = key.permissions.filter((permission) => unusedPermissions.has(permission));
   const catalog = key.roles.length > 0 ? await keys.permissions({}) : undefined;
@@ -69,8 +69,8 @@ async function explain(
     permissions.length > 0 ? `${usage}, for ${formatList(permissions)}.` : `${usage}.`,
     ...(granted.length > 0
       ? [
-          `It has granted the ${granted.length === 1 ? 'role' : 'roles'} ${formatList(granted)}, ` +
-            'and so needs to hold it.',
+          `It has given other keys the ${granted.length === 1 ? 'role' : 'roles'} ${formatList(granted)}, ` +
+            `so it needs ${granted.length === 1 ? 'that role' : 'those roles'} itself.`,
         ]
       : []),
     ...roles,

@@ -12,11 +12,11 @@ export default class Usage extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'Show the requests of an API key by hour or day.';
   static override description =
-    'Requests were accepted, forbidden (the key lacks a permission, or may not be used from that network), limited ' +
-    '(over a limit), or refused (the key is disabled, has expired, or has another secret now). On a terminal, they ' +
-    'are plotted; otherwise an hour or day with requests is one line, with tabs between START ACCEPTED FORBIDDEN ' +
-    'LIMITED REFUSED. Times are in UTC. Hours are kept for 90 days, days for two years. Servers record requests ' +
-    'with a delay of a few seconds.';
+    'Counts requests that were accepted, forbidden (the key lacks a permission, or cannot be used from that network), ' +
+    'limited (over a limit), or refused (the key is disabled, has expired, or has another secret now). A terminal ' +
+    'shows a plot. Otherwise, each hour or day with requests is a line, with tabs between START ACCEPTED FORBIDDEN ' +
+    'LIMITED REFUSED. Times are in UTC. svc-api keeps hours for 90 days, and days for two years. A request appears ' +
+    'a few seconds after it was made.';
   static override examples = examplesOf([
     ['See the last 24 hours', '"CI deploy"'],
     ['See the last 90 days', '"CI deploy" --by day --since 90d'],
@@ -27,17 +27,18 @@ export default class Usage extends KeyCommand {
   static override flags = {
     name: nameFlag,
     by: Flags.string({
-      description: 'What to count by: hour or day; tool for those of MCP servers, with their last use. Default: hour.',
+      description:
+        'Group requests by hour or day, or list the MCP tools that the key has called (tool). Default: hour.',
       helpValue: 'hour|day|tool',
     }),
     since: Flags.string({
       description:
-        'From the hour or day on that this is in: a date (its start in UTC), an RFC 3339 date and time, or how long ' +
+        'First hour or day: a date (from 00:00 UTC), an RFC 3339 date and time, or how long ' +
         'ago. Default: 24 hours or 30 days.',
       helpValue: '<date>|7d',
     }),
     until: Flags.string({
-      description: 'Up to the hour or day of this: a date, an RFC 3339 date and time, or how long ago. Default: now.',
+      description: 'Last hour or day: a date, an RFC 3339 date and time, or how long ago. Default: now.',
       helpValue: '<date>|7d',
     }),
   };
@@ -59,7 +60,12 @@ export default class Usage extends KeyCommand {
           : (await openTable(USAGE_COLUMNS, terminal))(usage.periods.map(usageRow));
       const isEmpty = usage.periods.length === 0;
       const shown = await this.print(usageJson(key, usage), isEmpty ? undefined : await text());
-      if (isEmpty && !this.jsonEnabled()) await terminal.note('It made no requests in that time.');
+      if (isEmpty && !this.jsonEnabled()) {
+        const [from, to] = [usage.from, usage.to].map((time) => new Date(time).toISOString());
+        await terminal.note(
+          `API key "${key.name}" made no requests from ${from} to ${to}. New requests appear after a few seconds.`,
+        );
+      }
       return shown;
     });
   }
