@@ -17,7 +17,7 @@ describe('pages that are followed from top to bottom', () => {
     needsPrograms(this, 'unshare', 'ip', 'curl');
   });
 
-  for (const page of ['docs/tutorials/guard.md', 'docs/tutorials/pipeline.md'])
+  for (const page of ['docs/tutorials/guard.md', 'docs/tutorials/pipeline.md', 'docs/how-to/friend.md'])
     it(`${page} shows what is seen`, () => walk(page, new Machine()));
 
   it('docs/tutorials/app.md shows what is seen', async () => {
