@@ -313,6 +313,16 @@ describe('a field of a plugin, of each kind', () => {
       const visitor = new Visitor(url);
       await visitor.signIn(key);
       const texts = Object.fromEntries(NAMES.map((name) => [name, KINDS[name]!.set[0]]));
+      for (const [filter, message] of [
+        ['costCentre=many', /must be a whole number from 1 to 999/],
+        ['ports=80,x', /must be a whole number from 1 to 65535/],
+        ['beta=maybe', /must be true or false/],
+      ] as const) {
+        const { status, text } = await visitor.open(`keys?${filter}`);
+        assert.equal(status, 400);
+        assert.match(text, message);
+      }
+      assert.match((await visitor.open('keys?costCentre=42&ports=80&share=0.1')).text, /1–1 of 1/);
       await visitor.open('keys/new');
       const fields = { name: 'Form', role: 'GUEST', expiry: 'latest', step: 'preview', ...texts };
       const { html, text } = await visitor.submit('keys/new', fields);

@@ -167,7 +167,7 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
     ...Object.fromEntries(
       FIELD_FILTERS.map(({ name, field, parameter }) => [
         name,
-        asked[parameter] ? valueOfText(field, asked[parameter]) : undefined,
+        asked[parameter] ? filterIn(field, asked[parameter]) : undefined,
       ]),
     ),
     unusedSince: used === '90d' ? new Date(visit.now - 90 * DAY_MS).toISOString() : undefined,
@@ -179,6 +179,14 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
   const names = given.map(([name]) => name as keyof typeof ARGUMENTS);
   const variables = { first: PAGE_SIZE, offset: from === '' ? 0 : Number(from) - 1, ...Object.fromEntries(given) };
   return visit.ask(queryWith(names), variables);
+}
+
+/** Reads the text of a filter. Sent as JSON, NaN would become null and select all keys. @throws OperationFailed */
+function filterIn(field: (typeof FIELD_FILTERS)[number]['field'], text: string): unknown {
+  const value = valueOfText(field, text);
+  const [issue] = field.validate(value);
+  if (issue) throw new OperationFailed([{ message: issue.message, extensions: { code: issue.code } }], 400);
+  return value;
 }
 
 /**
