@@ -85,7 +85,7 @@ describe('the help', () => {
     const page = await outputOf([]);
     const sections = sectionsOf(page);
     assert.deepEqual(Object.keys(sections), ['USAGE', 'START', 'MANAGE', 'OPERATE', 'HELP TOPICS', 'LEARN MORE']);
-    assert.match(page, /^API keys for self-hosted services/);
+    assert.match(page, /^Puts API keys in front of the services that you host yourself/);
     const namesIn = (header: string) =>
       Array.from(sections[header]!.matchAll(/^ {2}([a-z]+(?: [a-z]+)*) {2,}[A-Z].*\.$/gm), ([, name]) => name);
     assert.deepEqual(namesIn('START'), ['guard', 'apikey create', 'apikey list', 'apikey delete', 'serve']);
