@@ -94,7 +94,9 @@ describe('the examples of the library, with the packed package', function () {
     for (const file of readdirSync(join(ROOT, 'examples/library')).filter((name) => name.endsWith('.ts')))
       cpSync(join(ROOT, 'examples/library', file), join(folder, 'src', file));
     files = readdirSync(join(folder, 'src')).map((file) => join('src', file));
-    env = hostEnv({ SVC_API_DATABASE: join(folder, 'keys.sqlite') });
+    const config = join(folder, 'svc-api.yaml');
+    writeFileSync(config, 'resources: [WIKI]\nactions: [PUBLISH]\n');
+    env = hostEnv({ SVC_API_DATABASE: join(folder, 'keys.sqlite'), SVC_API_CONFIG: config });
     const cli = join(folder, 'node_modules/.bin/svc-api');
     for (const [name, permissions] of Object.entries({
       Reader: 'DOCKER:READ_ANY,ME:READ_OWN',
