@@ -39,8 +39,8 @@ export async function runOwnProgram(typed: readonly string[]): Promise<void> {
 }
 
 /**
- * The arguments for oclif, whose help has neither --no-color, which colours follow all the same, nor --all: its name there
- * is --nested-commands.
+ * The arguments for oclif. Its help calls --all --nested-commands, and refuses --no-color, although its colours follow
+ * that.
  */
 function argsOfHelp(typed: readonly string[]): string[] {
   const isAll = typed.includes('--all') && (typed[0] === 'help' || HELP_FLAGS.has(typed[0] ?? ''));

@@ -94,8 +94,8 @@ export function additionsTo(id: string): CommandAddition[] {
 }
 
 /**
- * All features, with those that were not chosen. What they keep in a store follows its keys all the same: it may have been
- * made where they were chosen.
+ * All features, also those that were not chosen: a host that chose them can have written their rows to the store, and
+ * these change with its keys.
  */
 export function keepingFeatures(): readonly OwnFeature[] {
   return [...FEATURES, ...allFeatures().filter(isAdded)];

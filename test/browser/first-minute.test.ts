@@ -14,7 +14,7 @@ const STYLE = `
   pre { margin: 0; font: 15px/1.5 monospace; white-space: pre-wrap; }
   b { color: light-dark(#1a7f37, #3fb950); }`;
 
-/** What a terminal shows, with each command after a prompt. */
+/** A page that looks like a terminal, with each command after a prompt. */
 function terminalWith(parts: readonly (readonly [command: string, printed: string])[]): string {
   const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   const text = parts.map(([command, printed]) => `<b>$ ${escaped(command)}</b>\n${escaped(printed)}\n`).join('\n');

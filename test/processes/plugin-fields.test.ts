@@ -22,7 +22,7 @@ interface Kind {
   readonly cell?: string;
   /** Texts that are refused, and why. */
   readonly wrong: readonly (readonly [text: string, message: RegExp])[];
-  /** Whether keys are selected by it. */
+  /** True if keys can be selected by it. */
   readonly filters?: true;
 }
 

@@ -100,7 +100,7 @@ function closeCommands(typed: readonly string[], commands: readonly string[]): s
     const close = closeTo(typed.slice(0, depth).join(':'), alike);
     if (close.length > 0) return close;
   }
-  // Of commands with the same verb, the one about keys.
+  // The last one counts: among commands with the same verb, the one about keys.
   const sorted = commands.toSorted((a, b) => Number(a.startsWith('apikey:')) - Number(b.startsWith('apikey:')));
   const verbs = new Map(sorted.map((command) => [command.slice(command.lastIndexOf(':') + 1), command]));
   return closeTo(typed[0] ?? '', [...verbs.keys()]).map((verb) => verbs.get(verb)!);

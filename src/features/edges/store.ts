@@ -37,7 +37,7 @@ const feed = portOfStore({
   }),
 });
 
-/** What the feature keeps in a store. */
+/** The port of the feature. It has no tables. */
 export const feedStore: StoreOfFeature = { ports: [feed] };
 
 /** The edges of all followers, with up-to-date times. */

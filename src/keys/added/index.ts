@@ -436,7 +436,7 @@ const KINDS = {
 } satisfies Record<AddedField['kind'], Rule<AddedField>>;
 
 const LIST = { ...COMMON, kind: required(oneOf('list')), items: whole(1, 100) };
-/** The properties of a list, by what it is of, with their rules. */
+/** The rules for the properties of a list, by the kind of its items. */
 const LISTS = {
   line: options<ListField & { of?: 'line' }>({ ...LIST, of: oneOf('line'), max: LENGTH }),
   number: options<ListField & { of: 'number' }>({ ...LIST, of: required(oneOf('number')), ...RANGE }),

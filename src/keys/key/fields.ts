@@ -384,7 +384,7 @@ function isJson(value: unknown): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** A list of what another field has one of, each once. @param most the number of items */
+/** A list of distinct values of another field. @param most the number of items */
 function listOfField({ most, ...common }: Common & { most: number }, item: AnyField) {
   return (): Field<readonly unknown[]> => {
     const { form, fromText } = item;

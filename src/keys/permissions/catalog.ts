@@ -199,7 +199,7 @@ export interface Vocabulary {
   readonly actions?: readonly string[];
 }
 
-/** What an installation or a host says of its own. */
+/** Names that an installation or a host declares. */
 export interface OwnNames extends Vocabulary {
   /** The start of new secrets in place of `svc`: 2 to 12 letters and digits. */
   readonly prefix?: string | undefined;

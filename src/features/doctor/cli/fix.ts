@@ -4,7 +4,7 @@ import { failureBy, type Finding } from '../inspection/finding.ts';
 
 /** The outcome of repairs. */
 export interface Fixes {
-  /** What was done, in words for users. */
+  /** The repairs, as sentences for users. */
   readonly fixed: string[];
   /** The bytes that were given back; null for PostgreSQL, and for a store that was left alone. */
   readonly freedBytes: number | null;

@@ -34,7 +34,7 @@ export interface Finding {
   message: string;
   /** The way to correct it; null if nothing is wrong. */
   remedy: string | null;
-  /** What it has looked at. Default: nothing to list. */
+  /** The things that it checked, such as edges. Default: none are listed. */
   items?: readonly CheckedItem[] | undefined;
   /** Does what the remedy says. Only remedies that lose nothing have it. */
   fix?: (() => void) | undefined;
