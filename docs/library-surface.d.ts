@@ -57,6 +57,7 @@ export interface CatalogAdditions extends OwnNames {
     policy?: PolicyRules;
     declaredIn?: string;
     added?: Readonly<Record<string, unknown>>;
+    consent?: ConsentMode | undefined;
 }
 
 export interface CertificateFiles {

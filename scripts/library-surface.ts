@@ -125,13 +125,15 @@ function declarationsOf(imported: string, by: string): string {
 function fieldsAdded(file: string, name?: string): ReadonlyMap<string, string> {
   const added = new Map<string, string>();
   for (const each of readDeclarations())
-    for (const [, module, declared, fields] of read(each).matchAll(ADDED))
-      if (declarationsOf(module!, each) === file && (name ?? declared) === declared)
-        added.set(each, fields!.replaceAll(/^ {4}/gm, ''));
+    for (const [, module, interfaces] of read(each).matchAll(ADDED))
+      for (const [, declared, fields] of interfaces!.matchAll(INTERFACE))
+        if (declarationsOf(module!, each) === file && (name ?? declared) === declared)
+          added.set(each, fields!.replaceAll(/^ {4}/gm, ''));
   return added;
 }
 
-const ADDED = /^declare module '(\.[^']+)' \{\n    interface (\w+) \{\n(.*?)^    \}\n/gms;
+const ADDED = /^declare module '(\.[^']+)' \{\n(.*?)^\}\n/gms;
+const INTERFACE = /^    interface (\w+) \{\n(.*?)^    \}\n/gms;
 
 /** The declaration of a name in a file, followed to its source; undefined if it is not ours. */
 function declarationOf(asked: string, file: string): Declaration | undefined {

@@ -18,6 +18,12 @@ describe('the library', () => {
     );
   });
 
+  it('shows the fields that features add to its types', () => {
+    const text = (asked: string) => publicNames().find(({ name }) => name === asked)!.text;
+    assert.match(text('CatalogAdditions'), /^ +consent\?: /m);
+    assert.match(text('CreateAppOptions'), /^ +clients\?: /m);
+  });
+
   it('calls a secret or the path of a private key "key", and an API key "apiKey"', () => {
     const members = publicNames().flatMap(({ text }) =>
       Array.from(text.matchAll(/^ +(?:readonly |get )*key(?:\?|\(\))?: (.+)$/gm), ([, type]) => type),
