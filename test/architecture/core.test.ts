@@ -41,8 +41,8 @@ const MEANT_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
 
 /** Words of features, as they stand in names of code. */
 const WORDS = new Set(
-  `consent consents contain containment containments edge edges effect effects federation leak leaks mcp notice notices
-  people person session sessions spent usage`.split(/\s+/),
+  `completion consent consents contain containment containments edge edges effect effects federation leak leaks mcp nats
+  notice notices people person scan session sessions spent transfer usage webhook`.split(/\s+/),
 );
 
 describe('the core', () => {
