@@ -12,8 +12,8 @@ import { startEdge, startServe, type ServeProcess } from '../../support/serve.ts
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-/** A lease that a test waits for the end of, and one that outlasts a pause of the machine. */
-const [LEASE, LONG_LEASE] = ['1s', '1m'];
+/** Leases that a test waits for the end of, and the longest that can be requested. A store gives none of more than 2 s. */
+const [SHORT_LEASE, LEASE, LONG_LEASE] = ['100ms', '1s', '1m'];
 
 describe('svc-api edge', () => {
   let test: TestKeys;
@@ -150,11 +150,16 @@ describe('svc-api edge', () => {
 
   it('answers nothing once its origin is gone for longer than its lease, and goes on once that is back', async () => {
     const { secret } = await create('Key');
-    const short = await start(startEdge(origin.url, tokenFile, '--max-stale', LEASE));
-    for (const { url } of [edge, short]) await until(async () => (await statusOf(url, secret)) === 200);
-    await origin.stop('SIGKILL');
-    await until(async () => (await statusOf(short.url, secret)) === 503);
-    assert.equal(await statusOf(edge.url, secret), 200, 'its lease is longer');
+    const short = await start(startEdge(origin.url, tokenFile, '--max-stale', SHORT_LEASE));
+    // A busy machine can answer after the longer lease as well.
+    for (let isLonger = false; !isLonger;) {
+      for (const { url } of [edge, short]) await until(async () => (await statusOf(url, secret)) === 200);
+      await origin.stop('SIGKILL');
+      await until(async () => (await statusOf(short.url, secret)) === 503);
+      isLonger = (await statusOf(edge.url, secret)) === 200;
+      if (!isLonger) origin = await start(startServe(test.database, ['--port', new URL(origin.url).port]));
+    }
+    await until(async () => (await statusOf(edge.url, secret)) === 503);
     assert.equal((await fetch(`${short.url}/readyz`)).status, 503);
     assert.equal((await fetch(`${short.url}/healthz`)).status, 200);
     await start(startServe(test.database, ['--port', new URL(origin.url).port]));
