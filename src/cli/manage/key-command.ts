@@ -253,7 +253,7 @@ export abstract class KeyCommand extends BaseCommand {
     return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.deleteApiKeys({ ids }) };
   }
 
-  private async showDeleted({ keys: all, issued }: Deleted): Promise<object> {
+  protected async showDeleted({ keys: all, issued }: Deleted): Promise<object> {
     const keys = all.map(({ id, name }) => ({ id, name }));
     if (keys.length > 0) this.done = CHANGES_MADE;
     const text = `Successfully deleted ${formatCount(keys.length, 'API key', 'API keys')}`;
@@ -265,18 +265,22 @@ export abstract class KeyCommand extends BaseCommand {
   protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<object> {
     return this.withKeys(flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf({ args, flags }));
-      const { before = key, after, issued } = await keys.setApiKeyEnabled({ id: key.id, enabled });
-      const changed = before.disabledAt !== after.apiKey.disabledAt;
-      if (changed) this.done = CHANGES_MADE;
-      const { name } = after.apiKey;
-      const state = enabled ? 'enabled' : 'disabled';
-      const shown = await this.printLines(
-        { apiKey: keyJson(after), changed, ...issuedJson(issued) },
-        changed ? `API key "${name}" is ${state}` : `API key "${name}" was ${state} already`,
-      );
-      await this.warnOfIssued(issued, key);
-      return shown;
+      return this.setFoundEnabled(keys, key, enabled);
     });
+  }
+
+  protected async setFoundEnabled(keys: Client, key: KeyState['apiKey'], enabled: boolean): Promise<object> {
+    const { before = key, after, issued } = await keys.setApiKeyEnabled({ id: key.id, enabled });
+    const changed = before.disabledAt !== after.apiKey.disabledAt;
+    if (changed) this.done = CHANGES_MADE;
+    const { name } = after.apiKey;
+    const state = enabled ? 'enabled' : 'disabled';
+    const shown = await this.printLines(
+      { apiKey: keyJson(after), changed, ...issuedJson(issued) },
+      changed ? `API key "${name}" is ${state}` : `API key "${name}" was ${state} already`,
+    );
+    await this.warnOfIssued(issued, key);
+    return shown;
   }
 
   /**

@@ -5,6 +5,7 @@ import { testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { describeOnEach, describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { authenticate } from '../../support/keys.ts';
+import { cliOnTerminal, KEYS } from '../../support/pty.ts';
 import { remoteStore, stopRemoteStores } from '../../support/remote.ts';
 import { migratedStore } from '../../support/temp.ts';
 
@@ -102,6 +103,34 @@ describeOnEach('revoking a key by its secret', () => {
     assert.equal((await revoke(key))['code'], 'NOT_FOUND');
     assert.equal((await revoke(key, '--delete', '--dry-run'))['exit'], 0);
   });
+});
+
+describe('a question whether to revoke a key', () => {
+  let cli: ReturnType<typeof testCli>;
+  beforeEach(async () => {
+    cli = testCli(await migratedStore());
+    await cli.create('CI');
+  });
+  const onTerminal = (...args: string[]) =>
+    cliOnTerminal(['apikey', 'revoke', 'CI', ...args], { SVC_API_DATABASE: cli.database });
+  const statusOf = async (name: string) => parsed((await cli.run(['apikey', 'show', name, '--json'])).stdout)['status'];
+
+  it('changes nothing if the answer is no, and is not asked with --yes', async () => {
+    const asked = onTerminal();
+    await asked.answer('Disable "CI"?', KEYS.enter);
+    assert.deepEqual([await asked.end(), await statusOf('CI')], [130, 'ACTIVE']);
+    assert.deepEqual([await onTerminal('--yes').end(), await statusOf('CI')], [0, 'DISABLED']);
+  });
+
+  for (const flag of [[], ['--delete'], ['--undo-changes']])
+    it(`is about that key, and not about a later one of its name: ${flag.join()}`, async () => {
+      const asked = onTerminal(...flag);
+      await asked.see(flag[0] === '--undo-changes' ? 'Revoke "CI"' : '"CI"?');
+      await cli.run(['apikey', 'create', 'CI', '--roles', 'GUEST', '--overwrite']);
+      asked.type(`y${KEYS.enter}`);
+      await asked.end();
+      assert.equal(await statusOf('CI'), 'ACTIVE');
+    });
 });
 
 describe('revoking a key by its secret at a server', () => {

@@ -106,37 +106,36 @@ export default class Revoke extends KeyCommand {
   }
 
   /** Disables or deletes a key, after a question on a terminal. */
-  private async end(nameOrId: string, flags: RevokeFlags): Promise<object> {
+  private end(nameOrId: string, flags: RevokeFlags): Promise<object> {
     const [what, verb] = flags.delete ? (['DELETE', 'delete'] as const) : (['DISABLE', 'disable'] as const);
-    const { planAll, planJson, planText } = await import('../../../../cli/manage/change-many.ts');
-    const planned = await this.withKeys(flags, async (keys) => {
+    return this.withKeys(flags, async (keys) => {
       const id = nameOrId.toLowerCase();
       const byId = UUID.test(id) ? await keys.apiKey({ id }) : undefined;
       const { apiKey: key } = byId ?? (await this.findKey(keys, nameOrId));
-      return { key, plan: await planAll(keys, [key], { what }) };
+      if (flags['dry-run'] || this.interactive) {
+        const { planAll, planJson, planText } = await import('../../../../cli/manage/change-many.ts');
+        const plan = await planAll(keys, [key], { what });
+        const text = shownText(planText(plan, verb));
+        if (flags['dry-run']) return this.print(planJson(plan, true), text);
+        const question = `${flags.delete ? 'Delete' : 'Disable'} "${printable(key.name, 100)}"?`;
+        if (plan.changing.length > 0) await this.confirm(question, text);
+      }
+      return flags.delete
+        ? this.showDeleted(await keys.deleteApiKeys({ ids: [key.id] }))
+        : this.setFoundEnabled(keys, key, false);
     });
-    const text = shownText(planText(planned.plan, verb));
-    if (flags['dry-run']) return this.print(planJson(planned.plan, true), text);
-    const { name } = planned.key;
-    if (this.interactive && planned.plan.changing.length > 0)
-      await this.confirm(`${flags.delete ? 'Delete' : 'Disable'} "${printable(name, 100)}"?`, text);
-    return flags.delete
-      ? this.delete({ ...flags, name })
-      : this.setEnabled({ args: {}, flags: { ...flags, name } }, false);
   }
 
   /** Disables a key, and undoes its changes to other keys. */
   private undo(key: string, { since, yes, 'dry-run': dryRun, ...flags }: RevokeFlags): Promise<object> {
     return this.withKeys(flags, async (keys) => {
       const { containKey } = keys.of(containOperations);
-      const request = { key, since };
-      if (dryRun || !yes) {
-        const plan = await containKey({ ...request, dryRun: true });
-        if (dryRun) return this.show(plan, true);
-        await this.terminal.note(shownText(textOf(plan, 'Plan', ['to change', 'to cancel'])));
-        if (changes(plan)) await this.confirm(`Revoke ${nameIn(plan)} and undo its changes?`);
-      }
-      return this.show(await containKey(request), false);
+      if (yes && !dryRun) return this.show(await containKey({ key, since }), false);
+      const plan = await containKey({ key, since, dryRun: true });
+      if (dryRun) return this.show(plan, true);
+      await this.terminal.note(shownText(textOf(plan, 'Plan', ['to change', 'to cancel'])));
+      if (changes(plan)) await this.confirm(`Revoke ${nameIn(plan)} and undo its changes?`);
+      return this.show(await containKey({ key: plan.apiKey.id, since }), false);
     });
   }
 
