@@ -30,10 +30,8 @@ export default class Update extends KeyCommand {
   static override summary = 'Change API keys: names, owners, grants, limits or expiry.';
   static override description =
     'Values that you leave out do not change. The secret stays; to replace it, see rotate or create --overwrite. ' +
-    'Without a ' +
-    'name, filters select the keys: the plan is shown first, and all of them are changed or none. Here, the ' +
-    'filters of ' +
-    `list begin with --${WHERE}: --${WHERE}owner selects keys by their owner, --owner sets it.`;
+    'Without a name, filters select the keys: the plan is shown first, and all of them are changed or none. Here, the ' +
+    `filters of list begin with --${WHERE}: --${WHERE}owner selects keys by their owner, --owner sets it.`;
   static override examples = examplesOf([
     ['Reduce the access of a key', '--name "CI deploy" --roles GUEST'],
     ['Give the keys of a person a new owner', '--where-owner "Ada Lovelace"\n--owner "Payments team" --dry-run'],
@@ -85,7 +83,8 @@ export default class Update extends KeyCommand {
   /** Removes the creator of a key. It is a change of its own, with an audit entry of its own. */
   private async detach(input: { args: { name?: string | undefined }; flags: FlagsOf<typeof Update> }): Promise<object> {
     const { flags } = input;
-    const other = Object.keys(Update.flags).find((flag) => !ALONE.has(flag) && flags[flag as keyof typeof flags]);
+    const given: Readonly<Record<string, unknown>> = flags;
+    const other = Object.keys(Update.flags).find((flag) => !ALONE.has(flag) && given[flag] !== undefined);
     if (other !== undefined) throw exclusiveFlags('--detach', `--${other}`);
     return this.withStore(flags, async (keys) => {
       const { id } = await this.findStored(keys, nameOf(input));

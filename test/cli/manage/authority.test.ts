@@ -68,7 +68,7 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
     const again = await json('update', 'Child', '--detach');
     assert.deepEqual([again['changes'], again['code']], [[], 0]);
     assert.equal((await apikey('update', 'Nobody', '--detach')).code, 1);
-    for (const other of [['--owner', 'Ada'], ['--no-roles'], ['--unused-for', '1d'], ['--dry-run']])
+    for (const other of [['--owner', 'Ada'], ['--owner', ''], ['--no-roles'], ['--unused-for', '1d'], ['--dry-run']])
       assert.equal((await json('update', 'Child', '--detach', ...other))['code'], 'USAGE', other[0]);
   });
 
