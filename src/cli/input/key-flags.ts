@@ -360,9 +360,11 @@ export function filtersOf(flags: FlagValues<typeof listFlags>, prefix = '', now 
   const { roles, status, search } = flags;
   const given: Readonly<Record<string, unknown>> = flags;
   // An empty filter, such as an unset variable of a script, would select all keys.
-  for (const [name, text] of [['search', search] as const, ...FILTERS.map(({ flag }) => [flag, given[flag]] as const)])
-    if (typeof text === 'string' && text.trim() === '')
-      throw new CliError('USAGE', `--${prefix}${name} is empty. Give a text, or leave it out.`);
+  const empty = ['search', 'parent', ...FILTERS.map(({ flag }) => flag)].find((name) => {
+    const text = given[name];
+    return typeof text === 'string' && text.trim() === '';
+  });
+  if (empty !== undefined) throw new CliError('USAGE', `--${prefix}${empty} is empty. Give a text, or leave it out.`);
   const fields: FieldFilters = Object.fromEntries(
     FILTERS.map(({ name, flag, field }) => [name, valueOf(field, given[flag])]),
   );

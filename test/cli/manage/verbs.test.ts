@@ -231,11 +231,13 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
       ['disable', '--owner', ''],
       ['update', '--search', '', '--description', 'x'],
       ['update', '--where-owner', ' ', '--description', 'x'],
+      ['update', '--where-parent', '', '--description', 'x'],
+      ['delete', '--parent', ''],
       ['list', '--search', ''],
     ]) {
       const { stdout, stderr, code } = await run(...args, ...(args[0] === 'list' ? [] : ['--yes']));
       assert.deepEqual([stdout, code], ['', 2], args.join(' '));
-      assert.match(stderr, /--(where-)?(search|owner) is empty\. Give a text, or leave it out\./);
+      assert.match(stderr, /--(where-)?(search|owner|parent) is empty\. Give a text, or leave it out\./);
     }
     const { keys } = await json('list');
     assert.deepEqual(
