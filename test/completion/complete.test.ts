@@ -214,6 +214,17 @@ describe('what is completed', () => {
     assert.ok(!flagsOfCompletion.includes('--complete'));
   });
 
+  it('are the values of a flag also after another name of it', async () => {
+    for (const line of ['--where-status ', '--status ', '--status=']) {
+      const values = await words('fish', `svc-api apikey update ${line}a`);
+      assert.deepEqual(
+        values.map((value) => value.replace(/^--status=/, '')),
+        ['active'],
+        line,
+      );
+    }
+  });
+
   it('are methods, names and permissions where a request is explained', async () => {
     const cli = testCli();
     await cli.given('CI deploy');

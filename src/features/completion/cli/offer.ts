@@ -155,7 +155,8 @@ function offerAt(word: string, typed: TypedCommand, program: Program): Offer | u
   if (!isEnded && word.startsWith('-')) {
     const equals = word.indexOf('=');
     if (equals === -1) return { head: '', typed: word, kind: { choices: flagChoices(typed) } };
-    return valueOffer(word.slice(0, equals + 1), word.slice(equals + 1), typed, word.slice(2, equals));
+    const { flag = '' } = flagIn(word, command);
+    return valueOffer(word.slice(0, equals + 1), word.slice(equals + 1), typed, flag);
   }
   if (args.length === 0 && flags.size === 0 && !isEnded) {
     const choices = commandChoices(typed.id, program);
@@ -316,9 +317,13 @@ function restOf(words: readonly string[], parts: number): readonly string[] {
 }
 
 function flagIn(word: string, command: Command.Loadable | undefined): { flag?: string; value?: string } {
+  const all = Object.entries(command?.flags ?? {});
   const [, long, value] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
-  if (long !== undefined) return value === undefined ? { flag: long } : { flag: long, value };
-  const [flag] = Object.entries(command?.flags ?? {}).find(([, { char }]) => char === word[1]) ?? [];
+  if (long !== undefined) {
+    const [flag = long] = all.find(([, { aliases }]) => aliases?.includes(long)) ?? [];
+    return value === undefined ? { flag } : { flag, value };
+  }
+  const [flag] = all.find(([, { char }]) => char === word[1]) ?? [];
   if (flag === undefined) return {};
   return word.length > 2 ? { flag, value: word.slice(2) } : { flag };
 }
