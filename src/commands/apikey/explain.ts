@@ -17,7 +17,7 @@ const NOT_ALLOWED = 4;
 /** The form about a permission of a key. A name has no colon, a permission always one, and neither has a slash. */
 const OF_KEY: CommandForm = {
   syntax: 'NAME RESOURCE:ACTION',
-  args: ['name of a key', 'permission of the key as RESOURCE:ACTION'],
+  args: ['name of a key', 'permission (RESOURCE:ACTION)'],
   description:
     'Checks whether the key has the permission, and through which grant. Exits with 0 if it is allowed and 4 if not. A ' +
     'disabled or expired key is not allowed anything.',
@@ -70,7 +70,7 @@ export default class Explain extends KeyCommand {
     const given = [args.target, args.detail].filter((arg) => arg !== undefined);
     const form = FORMS.find((each) => each.form.takes(given));
     if (!form) {
-      const found = given.length === 0 ? 'What to explain is missing' : 'These arguments fit no form of this command';
+      const found = given.length === 0 ? 'The arguments are missing' : 'These arguments fit no form of this command';
       throw new CliError(
         'USAGE',
         `${found}. Pass ${formatList(SYNTAXES, 'or')}. Put a value that has spaces in quotes.`,

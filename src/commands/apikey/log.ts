@@ -81,7 +81,7 @@ export default class Log extends KeyCommand {
     const { key, actor, action, outcome, since, until, follow, verify, prune } = flags;
     if (verify) refuseOthers(flags, ['verify', 'head'], '--verify checks the whole log.');
     else if (flags.head !== undefined) throw new CliError('USAGE', '--head needs --verify. Pass both.');
-    if (prune) refuseOthers(flags, ['prune', 'until', 'yes'], '--prune deletes all entries before a time.');
+    if (prune) refuseOthers(flags, ['prune', 'until', 'yes'], '--prune deletes all entries from before --until.');
     else if (flags.yes) throw new CliError('USAGE', '--yes needs --prune. Leave it out.');
     if (prune) return this.withStore(flags, (keys) => this.prune(keys, until));
     if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
