@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { CredentialReader } from '../../src/http/credentials.ts';
 import { headerValue } from '../../src/http/received.ts';
-import type { CredentialPlace } from '../../src/keys/secret/secret.ts';
+import { createSecret, type CredentialPlace } from '../../src/keys/secret/index.ts';
 import { growthOf } from '../support/cpu.ts';
 
 const BEARER: CredentialPlace[] = ['bearer'];
@@ -143,6 +143,19 @@ describe('credentials', () => {
   ])
     it(`in several places are not clear where two hold one: ${lines.join(' + ')}`, () =>
       assert.equal(read(ALL, lines).kind, 'several'));
+
+  it('can be a key with an earlier prefix of the installation', () => {
+    const { text } = createSecret((size) => new Uint8Array(size).fill(7), 'earlier');
+    const own = { kind: 'token', token: text };
+    assert.deepEqual(read(ALL, ['Authorization: Bearer KEY', `X-Api-Key: ${text}`]), {
+      ...own,
+      headers: ['x-api-key'],
+    });
+    const escaped = basic(`u:${text.replaceAll('_', '%5F')}`);
+    assert.deepEqual(read(BASIC, [`Authorization: ${escaped}`]), { ...own, headers: ['authorization'] });
+    const mistyped = `${text.slice(0, -1)}_`;
+    assert.equal(read(ALL, ['Authorization: Bearer KEY', `X-Api-Key: ${mistyped}`]).kind, 'several');
+  });
 
   it('of another scheme may stand beside a key in a header of its own', () => {
     const lines = ['Authorization: Digest username="u"', 'X-Api-Key: KEY'];
