@@ -5,7 +5,7 @@ import { isAdded } from '../keys/added/index.ts';
 import { isKeysError, KeysError } from '../keys/basics/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import { ACTIONS, type Catalog } from '../keys/permissions/index.ts';
-import { meaningOfAction } from '../keys/permissions/meanings.ts';
+import { partsOfAction } from '../keys/permissions/meanings.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type FeatureWithSchema, loadFeatures, requireFit, resolversOfFeature } from './feature-schema.ts';
 import {
@@ -71,8 +71,11 @@ function describeResource(name: string): string {
   return `The resource ${name.toLowerCase().replaceAll('_', ' ').replaceAll(/ +/g, ' ')}.`;
 }
 
+/** A sentence like those about the built-in actions in `keys.graphql`. */
 function describeAction(name: string): string {
-  return `The action ${meaningOfAction(name)}.`;
+  const { verb, extent } = partsOfAction(name);
+  const on = { any: ' any object', own: " the key's own objects" }[extent] ?? '';
+  return `${verb.charAt(0).toUpperCase()}${verb.slice(1)}${on}.`;
 }
 
 /** Parts of the schema beside the core's. */

@@ -88,6 +88,22 @@ describe('actions of an installation', () => {
       const admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, { actor: 'operator' })).key;
       assert.match(JSON.stringify((await query(server.url, admin, create)).body), /"name":"CI"/);
 
+      const actions = await query(
+        server.url,
+        admin,
+        '{ __type(name: "AuthAction") { enumValues { name description } } }',
+      );
+      const { enumValues } = (actions.body as { data: { __type: { enumValues: Record<string, string>[] } } }).data
+        .__type;
+      const described = enumValues.filter(({ name }) => /^(?:PUBLISH|APPROVE|DELETE)/.test(name!));
+      assert.deepEqual(Object.fromEntries(described.map(({ name, description }) => [name, description])), {
+        PUBLISH: 'Publish.',
+        APPROVE_ANY: 'Approve any object.',
+        APPROVE_OWN: "Approve the key's own objects.",
+        DELETE_ANY: 'Delete any object.',
+        DELETE_OWN: "Delete the key's own objects.",
+      });
+
       const remote = { SVC_API_SERVER: server.url, SVC_API_KEY: admin, SVC_API_DATABASE: undefined };
       const cli = testCli();
       const made = await cli.run(['apikey', 'create', 'Far', '--permissions', 'wiki:approve_own'], { env: remote });

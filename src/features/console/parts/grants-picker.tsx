@@ -55,7 +55,7 @@ export function GrantsPicker({
       {children}
       <RolePicker grantable={grantable.roles} withheld={withheld.roles} chosen={chosen.roles} has={has.roles} />
       <p id="grants-help" class="help">
-        Choose only what is needed. <strong>Write</strong> includes reading, and <strong>All</strong> also deleting.{' '}
+        Choose only what is needed. <strong>Write</strong> includes reading, and <strong>All</strong> every action.{' '}
         <strong>Custom</strong> shows single actions: <strong>own</strong> covers what belongs to the key, such as keys
         that it created; <strong>any</strong> covers everything.
       </p>
