@@ -1,4 +1,10 @@
-import { checkCredentialPlaces, type CredentialPlace, hasOwnForm, holdsSecret } from '../keys/secret/index.ts';
+import {
+  checkCredentialPlaces,
+  type CredentialPlace,
+  hasOwnForm,
+  holdsSecret,
+  readSecret,
+} from '../keys/secret/index.ts';
 import { formatList } from '../keys/basics/index.ts';
 
 /** The headers of a request. */
@@ -71,7 +77,12 @@ function readBasic(encoded: string): Credentials {
 function withoutEscapes(password: string): string {
   if (!password.includes('%')) return password;
   const plain = password.replaceAll(/%5f/gi, '_');
-  return hasOwnForm(plain) ? plain : password;
+  return isOurs(plain) ? plain : password;
+}
+
+/** True for the form of our keys. An earlier prefix of the installation is not known, so its checksum must be right. */
+function isOurs(token: string): boolean {
+  return hasOwnForm(token) || readSecret(token) !== undefined;
 }
 
 /** Older clients send Latin-1, in which a user name can be invalid UTF-8. */
@@ -129,7 +140,7 @@ export class CredentialReader {
 /** From credentials in several places, the only one with a key of ours; or all, if there is no such one. */
 function onlyOwn(found: readonly Credentials[], request: HeaderValues): Credentials {
   const own = found.filter((each) =>
-    each.kind === 'token' ? hasOwnForm(each.token) : holdsSecret(request.header(each.headers[0]!)!),
+    each.kind === 'token' ? isOurs(each.token) : holdsSecret(request.header(each.headers[0]!)!),
   );
   const isClear = own.length === 1 && own[0]!.kind === 'token';
   return isClear ? own[0]! : { kind: 'several', headers: found.flatMap(({ headers }) => headers) };

@@ -100,12 +100,9 @@ export function readSecret(text: string): { publicId: string } | undefined {
   return { publicId: publicIdOf(prefix, id) };
 }
 
-/**
- * True for the form of secrets: with a known start, regardless of the checksum; with any other, such as an earlier
- * prefix of the installation, if the checksum is right.
- */
+/** True for the form of secrets with a known start, regardless of the checksum. */
 export function hasOwnForm(text: string): boolean {
-  return forms.own.test(text) || readSecret(text) !== undefined;
+  return forms.own.test(text);
 }
 
 /** The stored digest of a secret: its SHA-256 in base64url, the shortest encoding. */
