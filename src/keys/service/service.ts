@@ -60,7 +60,7 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUse: () => P
 
 /** The parts for the rules of features. */
 export type FeatureParts = KeysOptions &
-  Shared & {
+  Omit<Shared, 'ends'> & {
     transactions: Transactions;
   };
 
@@ -81,6 +81,22 @@ export interface SharedParts extends KeysOptions {
   activityWriters: ActivityWriters;
   /** Has work done before the store is closed. */
   onClose: (end: () => Promise<void>) => void;
+}
+
+/** The parts of the first service over a store. */
+function createShared(options: KeysOptions): Shared {
+  const { clock, schedule, repository } = options;
+  const activityWriters = options.activityWriters ?? activityIn(options);
+  const activity = new Activity({ clock, schedule, ...activityWriters });
+  const ends: Shared['ends'] = [];
+  const parts: SharedParts = { ...options, activity, activityWriters, onClose: (end) => void ends.push(end) };
+  return {
+    activity,
+    counts: noChecks(),
+    chain: new VerifiedChain(repository.auditLog),
+    shared: madeOnce((part: new (options: SharedParts) => unknown) => new part(parts)) as Shared['shared'],
+    ends,
+  };
 }
 
 /**
@@ -109,26 +125,10 @@ export class KeysService extends KeyManagement {
   constructor(options: KeysOptions, shared?: Shared) {
     const transactions = new Transactions(options);
     super({ ...options, transactions });
-    const { clock, schedule } = options;
-    const writers = options.activityWriters ?? activityIn(options);
-    const activity = shared?.activity ?? new Activity({ clock, schedule, ...writers });
-    const ends: Shared['ends'] = [];
-    const ofParts: SharedParts = {
-      ...options,
-      activity,
-      activityWriters: writers,
-      onClose: (end) => void ends.push(end),
-    };
-    this.#shared = shared ?? {
-      activity,
-      counts: noChecks(),
-      chain: new VerifiedChain(options.repository.auditLog),
-      shared: madeOnce((part: new (parts: SharedParts) => unknown) => new part(ofParts)) as Shared['shared'],
-      ends,
-    };
+    this.#shared = shared ?? createShared(options);
     this.#parts = { ...options, ...this.#shared, transactions };
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
-    this.clock = clock;
+    this.clock = options.clock;
   }
 
   /** The audit log, limited to the entries that each actor is allowed to read. */
