@@ -44,7 +44,7 @@ export {
   requireOwnFormat,
   sqliteSchemaDifferences,
 } from './sqlite/sqlite-schema.ts';
-export { createStore, placeProblem, placeWarnings, requireSecureFile } from './sqlite/store-access.ts';
+export { createStore, isShared, placeProblem, placeWarnings, requireSecureFile } from './sqlite/store-access.ts';
 export { type FeatureTables, TABLES, TRANSIENT_TABLES } from './tables.ts';
 
 /** Loads the parts for PostgreSQL. */

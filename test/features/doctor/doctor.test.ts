@@ -394,6 +394,17 @@ describeOnEach('doctor', (dialect) => {
     chmodSync(cli.database, 0o600);
   });
 
+  it('leaves the rights of files with --fix where others can replace them, or are meant to use them', async () => {
+    const reserve = `${cli.database}-reserve`;
+    chmodSync(reserve, 0o604);
+    await examine({ SVC_API_STORE_MODE: 'shared' }, '--fix');
+    assert.equal(statSync(reserve).mode & 0o777, 0o604);
+    chmodSync(dirname(cli.database), 0o777);
+    await examine({}, '--fix');
+    assert.equal(statSync(reserve).mode & 0o777, 0o604);
+    chmodSync(dirname(cli.database), 0o700);
+  });
+
   it('does not open a store with --fix that is damaged or of another schema', async () => {
     await changeDirectly(cli.database, 'pragma user_version = 9999');
     const before = readFileSync(cli.database);

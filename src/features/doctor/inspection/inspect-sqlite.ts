@@ -4,6 +4,7 @@ import { givesRights, isKeysError, KeysError } from '../../../keys/basics/index.
 import {
   findDamage,
   identifyStoreFile,
+  isShared,
   knowingFollowers,
   MainFile,
   newestSchema,
@@ -143,9 +144,12 @@ const SCARCE_BYTES = 10 * MEGABYTE;
 /** Checks the owner of the files of a store, and that no one else can use them. */
 export function inspectAccess(path: string): Finding[] {
   const findings: Finding[] = [];
+  // Where others can write the folder, a path can lead to another file by the time of the repair.
+  let isRepairable = !isShared();
   try {
     requireSecureFile(path, { repairs: false });
   } catch (error) {
+    isRepairable = false;
     findings.push(failureBy('ACCESS', sqliteError(error, path)));
   }
   try {
@@ -163,7 +167,7 @@ export function inspectAccess(path: string): Finding[] {
             `Other users can use ${each}: its mode is ${mode}.`,
             `chmod 600 ${each}`,
             // Others may have changed a file that they can write: its owner has to look at it first.
-            givesRights(stat, OTHERS_WRITE) ? undefined : () => chmodSync(each, 0o600),
+            isRepairable && !givesRights(stat, OTHERS_WRITE) ? () => chmodSync(each, 0o600) : undefined,
           ),
         );
       if (!isUsable(each))
