@@ -12,7 +12,7 @@ import type { OpenKeys } from '../../../../service/open-keys.ts';
 import { copyTo, isStoreAddress } from '../../../backup/cli/copy-to.ts';
 
 const CHANGED =
-  'The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';
+  'The original was changed after the copy began, and the copy lacks these changes. To move, stop all servers, and copy again into an empty store.';
 
 export default class Export extends StoreCommand {
   static override group = 'Store';
