@@ -111,10 +111,10 @@ export interface CommandAddition {
   /** Arguments for which it runs, of a command that has several forms. */
   readonly form?: CommandForm;
   /**
-   * Runs instead of the command if one of its flags or arguments of its form are given. Returns the result as JSON.
+   * Runs instead of the command if one of its flags, or arguments of its form, are given. Returns the result as JSON.
    * Import what it needs here.
    */
-  readonly run?: (command: RunningCommand) => Promise<object>;
+  readonly run: (command: RunningCommand) => Promise<object>;
 }
 
 /** One of the forms of a command, which its arguments decide. */

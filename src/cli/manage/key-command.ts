@@ -153,8 +153,8 @@ export abstract class KeyCommand extends BaseCommand {
     flags: PlaceFlags & Readonly<Record<string, unknown>>,
   ): Promise<object | undefined> {
     const isGiven = (name: string) => flags[name] !== undefined;
-    const addition = additions.find((each) => each.run && Object.keys(each.flags).some(isGiven));
-    return addition?.run?.(this.running(flags));
+    const addition = additions.find((each) => Object.keys(each.flags).some(isGiven));
+    return addition?.run(this.running(flags));
   }
 
   /** This command, for a feature. */

@@ -33,7 +33,7 @@ const OF_KEY: CommandForm = {
 
 const ADDITIONS = additionsTo('apikey:explain');
 const FORMS = [
-  { form: OF_KEY, flags: {} },
+  { form: OF_KEY, flags: {}, run: undefined },
   ...ADDITIONS.flatMap(({ form, flags, run }) => (form ? { form, flags, run } : [])),
 ];
 const SYNTAXES = FORMS.map(({ form }) => form.syntax);
@@ -77,7 +77,7 @@ export default class Explain extends KeyCommand {
       );
     }
     this.refuseOthers(form, flags);
-    if ('run' in form && form.run) return form.run(this.running(flags, given));
+    if (form.run) return form.run(this.running(flags, given));
     const [name, permission] = given as [string, string];
     return this.explainKey(name, permission, flags);
   }
