@@ -1255,7 +1255,7 @@ export interface ColumnTypes {
 export interface CommandAddition {
     readonly flags: Readonly<Record<string, AddedFlag>>;
     readonly form?: CommandForm;
-    readonly run?: (command: RunningCommand) => Promise<object>;
+    readonly run: (command: RunningCommand) => Promise<object>;
 }
 
 export interface CommandConfig {
