@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Usage } from '../../src/features/usage/usage.ts';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -106,6 +106,20 @@ describeOn('postgres', "the server's database user", () => {
       (await readDirectly(owned, `select 1 from ${table} where key_number in (0, 1)`)).length;
     await until(async () => (await readDirectly(owned, 'select 1 from key_usage where number = 1')).length === 0);
     assert.deepEqual([await left('key_usage_hours'), await left('key_usage_days')], [1, 0]);
+  });
+
+  it('records the uses that an edge reports', async () => {
+    const edge = await test.keys.create({ name: 'Edge', roles: [], permissions: ['EDGE:READ_ANY'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'At an edge', roles: ['GUEST'] }, OPERATOR);
+    const usage = { id: key.id, uses: 2, lastUsedAt: Date.now(), previousLastUsedAt: null, permissions: [], hours: [] };
+    const report = { id: randomUUID(), usage: [usage], activated: [], refusals: [] };
+    const { status } = await fetch(`${server.url}/feed/activity`, {
+      method: 'POST',
+      body: JSON.stringify(report),
+      headers: { Authorization: `Bearer ${edge.key}`, 'Content-Type': 'application/json' },
+    });
+    assert.equal(status, 204);
+    assert.equal((await test.keys.useOf([key.id])).get(key.id)?.uses, 2);
   });
 
   it('holds keys to their limits', async () => {

@@ -37,7 +37,7 @@ const NEEDED: Readonly<Record<CoreTable, readonly Privilege[]>> = {
   audit_head: ['select', 'insert', 'update'],
   audit_start: ['select'],
   limit_states: ['select', 'insert', 'update'],
-  used_tokens: ['select'],
+  used_tokens: ['select', 'insert', 'delete'],
   kept_rows: ['select'],
 };
 
