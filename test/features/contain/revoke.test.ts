@@ -122,14 +122,17 @@ describe('a question whether to revoke a key', () => {
     assert.deepEqual([await onTerminal('--yes').end(), await statusOf('CI')], [0, 'DISABLED']);
   });
 
-  for (const flag of [[], ['--delete'], ['--undo-changes']])
-    it(`is about that key, and not about a later one of its name: ${flag.join()}`, async () => {
-      const asked = onTerminal(...flag);
-      await asked.see(flag[0] === '--undo-changes' ? 'Revoke "CI"' : '"CI"?');
+  for (const [question, exit, ...flags] of [
+    ['Disable "CI"?', 1],
+    ['Delete "CI"?', 0, '--delete'],
+    ['Revoke "CI" and undo its changes?', 1, '--undo-changes'],
+  ] as const)
+    it(`is about that key, and not about a later one of its name: ${question}`, async () => {
+      const asked = onTerminal(...flags);
+      await asked.see(question);
       await cli.run(['apikey', 'create', 'CI', '--roles', 'GUEST', '--overwrite']);
       asked.type(`y${KEYS.enter}`);
-      await asked.end();
-      assert.equal(await statusOf('CI'), 'ACTIVE');
+      assert.deepEqual([await asked.end(), await statusOf('CI')], [exit, 'ACTIVE']);
     });
 });
 
