@@ -111,8 +111,8 @@ export function digestSecret(text: string): string {
 }
 
 /**
- * The text shown in place of a secret: `svc_<id>_…`, with the start of the secret, `imported-<id>` for a secret in another format, or `person-<id>`
- * for a person, who has none.
+ * The text shown in place of a secret: its start and id, as `svc_<id>_…`; `imported-<id>` for a secret in another
+ * format; `person-<id>` for a person, who has none.
  */
 export function prefixOf(publicId: string): string {
   return isImportedId(publicId) || isSecretlessId(publicId)
