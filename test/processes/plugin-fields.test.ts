@@ -242,6 +242,11 @@ describe('a field of a plugin, of each kind', () => {
     assert.equal(table.trimEnd().split('\n').length, 2);
     for (const name of NAMES.filter((each) => KINDS[each]!.filters))
       assert.deepEqual(await listed(flagOf(name), KINDS[name]!.set[0]), ['CI'], name);
+    for (const name of NAMES.filter((each) => KINDS[each]!.filters))
+      for (const empty of ['', ' ', ...(KINDS[name]!.type.startsWith('[') ? [','] : [])]) {
+        const { code } = await json(['apikey', 'delete', `${flagOf(name)}=${empty}`, '--dry-run'], { code: 2 });
+        assert.equal(code, 'USAGE', name);
+      }
     const text = await cli(['apikey', 'show', 'CI']);
     assert.match(text, /^notes +first line\n {4,}second line$/m);
     const help = await cli(['apikey', 'update', '--help']);
@@ -309,6 +314,10 @@ describe('a field of a plugin, of each kind', () => {
       assert.deepEqual(set, valuesOf('set'));
       const { data: found } = await ask('{ apiKeyList(ports: [80], share: 0.1, costCentre: 42) { keys { name } } }');
       assert.deepEqual(found, { apiKeyList: { keys: [{ name: 'New' }] } });
+      const blank = await ask(
+        '{ ports: apiKeyList(ports: []) { total } regions: apiKeyList(regions: [" "]) { total } }',
+      );
+      assert.deepEqual(blank.data, { ports: { total: 2 }, regions: { total: 0 } });
 
       const visitor = new Visitor(url);
       await visitor.signIn(key);

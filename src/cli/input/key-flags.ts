@@ -27,6 +27,7 @@ import {
   type FieldTable,
   filterFields,
   filterHelp,
+  isNone,
   type KeyChange,
   keyFields,
   labelFields,
@@ -360,11 +361,10 @@ export function filtersOf(flags: FlagValues<typeof listFlags>, prefix = '', now 
   const { roles, status, search } = flags;
   const given: Readonly<Record<string, unknown>> = flags;
   // An empty filter, such as an unset variable of a script, would select all keys.
-  const empty = ['search', 'parent', ...FILTERS.map(({ flag }) => flag)].find((name) => {
-    const text = given[name];
-    return typeof text === 'string' && text.trim() === '';
-  });
-  if (empty !== undefined) throw new CliError('USAGE', `--${prefix}${empty} is empty. Give a text, or leave it out.`);
+  const empty =
+    ['search', 'parent'].find((name) => typeof given[name] === 'string' && given[name].trim() === '') ??
+    FILTERS.find(({ flag, field }) => given[flag] !== undefined && isEmpty(field, readValue(field, given[flag])))?.flag;
+  if (empty !== undefined) throw new CliError('USAGE', `--${prefix}${empty} is empty. Give a value, or leave it out.`);
   const fields: FieldFilters = Object.fromEntries(
     FILTERS.map(({ name, flag, field }) => [name, valueOf(field, given[flag])]),
   );
@@ -376,6 +376,11 @@ export function filtersOf(flags: FlagValues<typeof listFlags>, prefix = '', now 
     unusedSince: timeAway(flags['unused-for'], `--${prefix}unused-for`, (span) => now - span),
     expiresBefore: timeAway(flags['expires-within'], `--${prefix}expires-within`, (span) => now + span),
   };
+}
+
+/** True for a valid value that is read as none, such as a list of blank texts. */
+function isEmpty(field: Field<unknown>, value: unknown): boolean {
+  return field.validate(value).length === 0 && isNone(field.read(value));
 }
 
 function timeAway(text: string | undefined, flag: string, timeOf: (span: number) => number): string | undefined {

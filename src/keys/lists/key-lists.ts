@@ -21,6 +21,7 @@ import {
   filterFields,
   type FilterName,
   type FilterValues,
+  isNone,
   mapFields,
   normalizeName,
   type Status,
@@ -207,7 +208,7 @@ export function readRoles(items: readonly string[], catalog: Catalog): Role[] {
 }
 
 /**
- * Parses the filters of fields. A blank text is kept, and selects no key.
+ * Parses the filters of fields. A blank text, or a list of blank texts, selects no key.
  * @throws ValidationError; KeysError INPUT_INVALID
  */
 export function readFieldFilters(filters: FieldFilters): FilterValues {
@@ -217,7 +218,7 @@ export function readFieldFilters(filters: FieldFilters): FilterValues {
     // The owner filter also matches names of keys and people: see `labelFields`.
     if (name === 'owner') return readOwner(filters.owner!);
     assertValid(field.validate(given));
-    return field.read(given) ?? '';
+    return isNone(field.read(given)) ? '' : field.read(given);
   });
 }
 
