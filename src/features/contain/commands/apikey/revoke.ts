@@ -37,8 +37,9 @@ export default class Revoke extends KeyCommand {
     'Disables the key, so that its child keys are refused as well. --delete deletes it with its child keys instead. ' +
     'On a terminal, you are asked first.\n' +
     'With -, the secret is read from stdin, or from a prompt. It cannot be an argument, which every user of the ' +
-    'machine could see. If it is the previous secret of a rotation, only that secret is revoked. With --server, the ' +
-    'secret is all that is needed to disable its key: you need no other key.\n' +
+    'machine could see. If it is the previous secret of a rotation, only that secret is revoked, unless you pass ' +
+    '--delete or --undo-changes: these are about the whole key. With --server, the secret is all that is needed to ' +
+    'disable its key: you need no other key.\n' +
     '--undo-changes is for a leaked key: it disables the key and all its child keys, and undoes their changes to other ' +
     'keys. Secrets that the key issued for other keys are revoked: the previous secret is restored if it is still in ' +
     'its grace period, otherwise that key is disabled. Permissions that the key added are removed, keys that it enabled ' +
