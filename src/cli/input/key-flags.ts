@@ -364,7 +364,7 @@ export function filtersOf(flags: FlagValues<typeof listFlags>, prefix = '', now 
   const empty =
     ['search', 'parent'].find((name) => typeof given[name] === 'string' && given[name].trim() === '') ??
     FILTERS.find(({ flag, field }) => given[flag] !== undefined && isEmpty(field, readValue(field, given[flag])))?.flag;
-  if (empty !== undefined) throw new CliError('USAGE', `--${prefix}${empty} is empty. Give a value, or leave it out.`);
+  if (empty !== undefined) throw new CliError('USAGE', `--${prefix}${empty} is empty. Give a text, or leave it out.`);
   const fields: FieldFilters = Object.fromEntries(
     FILTERS.map(({ name, flag, field }) => [name, valueOf(field, given[flag])]),
   );
