@@ -74,13 +74,17 @@ describe(PAGE, () => {
         }
       });
 
-      it('has a guard that accepts the key that is made for it', async () => {
+      it('has a guard that accepts the key that is made for it, and ends, by the name of the program in a clone', async () => {
+        const alias = /`(alias svc-api=.*?)`/.exec(readFileSync(join(ROOT, PAGE), 'utf8'))![1]!;
+        await paste(terminal, `cd '${ROOT}' && ${alias}`, 'all named');
         const service = `node -e 'http.createServer((_, answer) => answer.end("guarded")).listen(3000, "127.0.0.1")' &`;
         await paste(terminal, service, 'all there');
         for (const time of ['all once', 'all twice']) {
           const printed = await paste(terminal, blockWith('svc-api guard', PAGE), time);
           assert.match(printed, /^guarded/m);
           assert.doesNotMatch(printed, /EADDRINUSE|is in use/);
+          const ended = 'wait "$GUARD"; curl --silent http://127.0.0.1:8080/; echo "curl: $?"';
+          assert.match(await paste(terminal, ended, 'all ended'), /^curl: 7\r?$/m);
         }
       });
 
