@@ -45,7 +45,8 @@ export default class Edge extends ServingCommand {
       required: true,
     }),
     'max-stale': Flags.string({
-      description: 'How long it answers without contact to the origin, 100ms to 60s. Default: 1s.',
+      description:
+        'How long it answers without contact to the origin, 100ms to 60s. The origin grants at most 2s. Default: 1s.',
       helpValue: '<duration>',
     }),
     name: Flags.string({
