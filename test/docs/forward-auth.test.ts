@@ -42,11 +42,6 @@ describe('docs/guard.md, with a proxy in front', () => {
     await server.stop();
   });
 
-  it('has the same block for Caddy as the example', () => {
-    const example = ofExample('caddy/Caddyfile');
-    assert.equal(blockWith('forward_auth', 'docs/how-to/caddy.md', 'caddyfile'), example);
-  });
-
   it('configures Traefik to ask as the exact requests of the tests do', () => {
     const { http } = parse(ofExample('traefik/grafana.yml')) as {
       http: { middlewares: { 'svc-api-grafana': { forwardAuth: { address: string; authResponseHeaders: string[] } } } };

@@ -136,7 +136,7 @@ describe('docs/how-to/caddy.md', () => {
     needsPrograms(this, 'caddy');
     const machine = new Machine();
     writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
-    machine.configure('resources: [GRAFANA]');
+    machine.configure('resources: [GRAFANA]\nroutes: [{ host: grafana.example.org, path: /**, resource: GRAFANA }]');
     const site = blockWith('forward_auth', 'docs/how-to/caddy.md', 'caddyfile');
     // Nobody else could give it a certificate here.
     writeFileSync(join(machine.folder, 'Caddyfile'), `{\n\tlocal_certs\n\tskip_install_trust\n}\n${site}`);

@@ -16,25 +16,25 @@ const CHECKS: Readonly<Record<Configuration['program'], (args: string[]) => stri
   apache2: (args) => [...args, '-t'],
 };
 
-function print(proxy: string, upstream: string): string {
-  const args = [BIN, 'proxy', proxy, '--resource', 'WIKI', '--upstream', upstream, '--domain', SITE];
+function print(proxy: string, upstream: string, decides: readonly string[] = ['--resource', 'WIKI']): string {
+  const args = [BIN, 'proxy', proxy, ...decides, '--upstream', upstream, '--domain', SITE];
   const { stdout, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   return stdout;
 }
 
 /** The examples as the command prints them for another resource and upstream. */
-const printedFor = (upstream: (place: Place) => string): Configuration[] =>
+const printedFor = (upstream: (place: Place) => string, decides?: readonly string[]): Configuration[] =>
   CONFIGURATIONS.filter(({ title }) => /^examples\/(?!guard)/.test(title)).map((configuration) => {
     const proxy = configuration.title.replace('examples/', '');
     return {
       ...configuration,
       title: `svc-api proxy ${proxy}`,
       resource: 'WIKI',
-      requirement: configuration.requirement.replace('GRAFANA', 'WIKI'),
+      requirement: decides === undefined ? configuration.requirement.replace('GRAFANA', 'WIKI') : '',
       write: (place, adapt) =>
         configuration.write(place, (_, { '127.0.0.1:3000': _address, ...others }) =>
-          adapt(print(proxy, upstream(place)), others),
+          adapt(print(proxy, upstream(place), decides), others),
         ),
     };
   });
@@ -55,6 +55,21 @@ describeEachProxy(
     });
   },
   printedFor(({ service }) => `http://localhost:${service}`),
+);
+
+describeEachProxy(
+  'a service for which a configuration with routes was printed',
+  { rule: 'routes' },
+  (site) => {
+    it('is reached as the routes say, whatever the query is', async () => {
+      assert.equal((await ask(site().port, { path: '/api/7' })).status, 401);
+      const reader = await site().reader();
+      assert.equal((await ask(site().port, { path: '/api/7', headers: [reader] })).status, 200);
+      for (const path of ['/admin/7', '/admin/7?resource=WIKI', '/admin/7?permission=WIKI:READ_ANY'])
+        assert.equal((await ask(site().port, { path, headers: [reader] })).status, 403);
+    });
+  },
+  printedFor(({ service }) => `http://localhost:${service}`, ['--routes']),
 );
 
 describe('a configuration that is printed', () => {

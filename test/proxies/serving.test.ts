@@ -132,7 +132,7 @@ describe('each configuration of a proxy that is there to be pasted', () => {
     const run = [...CONFIGURATIONS.map(() => PAGE), ...GUARDING.map(({ title }) => title)];
     const files = globSync('examples/{nginx,caddy,haproxy,apache}', { cwd: ROOT });
     const expected = run.map((title) => (title === 'examples/guard' ? `${title}/README.md` : title));
-    // The block of a page is that of the example, which `test/docs/forward-auth.test.ts` holds.
+    // The block of a page is what the command prints, which `test/features/guard/proxy.test.ts` holds.
     expected.push(STREAMING_PAGE, 'docs/how-to/caddy.md');
     assert.deepEqual([...shown, ...files].toSorted(), expected.toSorted());
   });

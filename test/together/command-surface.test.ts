@@ -197,7 +197,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:plugins:install': ['<plugin>', ...WITHOUT_JSON],
   'apikey:plugins:uninstall': ['<plugin>', ...WITHOUT_JSON],
   'apikey:routes:check': ['--observed', ...ALWAYS, ...PLACE],
-  'apikey:proxy': ['<proxy>', '--domain <name>', '--resource <resource>', '--upstream <url>', ...ALWAYS],
+  'apikey:proxy': ['<proxy>', '--domain <name>', '--resource <resource>', '--routes', '--upstream <url>', ...ALWAYS],
   'apikey:routes:template': ['<service>', '--domain <name>', '--service-key <file>', '--upstream <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
   'apikey:doctor': ['--fix', ...ALWAYS, ...PLACE],

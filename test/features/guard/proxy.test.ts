@@ -26,7 +26,7 @@ describe('proxy', () => {
 
   it('prints what the page about Caddy has', async () => {
     const page = 'docs/how-to/caddy.md';
-    const command = /svc-api (proxy caddy [^\n`|]*) \|/.exec(readFileSync(join(ROOT, page), 'utf8'))![1]!;
+    const command = /svc-api (proxy caddy [^\n`>]*) >/.exec(readFileSync(join(ROOT, page), 'utf8'))![1]!;
     const { stdout } = await testCli().run(command.split(' '));
     assert.equal(stdout, blockWith('forward_auth', page, 'caddyfile'));
   });
@@ -48,6 +48,27 @@ describe('proxy', () => {
       const { stdout } = await print(proxy, { upstream: 'http://grafana:3000' }, '--domain', 'grafana.example.net');
       assert.match(stdout, /grafana\.example\.net/, proxy);
       assert.match(stdout, /(?:\/\/|server |')grafana'?(?::|, port_value: )3000/, proxy);
+    }
+  });
+
+  it('asks for no resource where routes decide, and names parts by the host', async () => {
+    for (const proxy of PROXIES) {
+      const { stdout, stderr, code } = await testCli().run(
+        `proxy ${proxy} --routes --upstream http://10.0.0.7:81 --domain pages.example.com`.split(' '),
+      );
+      assert.equal(code, 0);
+      assert.doesNotMatch(stdout, /resource[= ]|grafana|example\.org/i, proxy);
+      assert.match(stdout, /pages\.example\.com/);
+      assert.match(stderr, /routes for pages\.example\.com/);
+      assert.match(stderr + stdout, /\/auth\/|svc-api guard http:\/\/10\.0\.0\.7:81$/m);
+    }
+  });
+
+  it('takes a resource or routes, and these with their host', async () => {
+    for (const flags of ['', '--resource WIKI --routes --domain a.example.org', '--routes']) {
+      const args = `proxy nginx --upstream http://10.0.0.7:81 ${flags}`.trim().split(' ');
+      const { stdout, code } = await testCli().run(args);
+      assert.deepEqual([code, stdout], [2, ''], flags);
     }
   });
 

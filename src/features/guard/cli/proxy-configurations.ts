@@ -7,7 +7,8 @@ import { packageFolder } from '../../../version.ts';
 
 /** A case that a proxy is configured for. */
 interface ProxyCase {
-  readonly resource: string;
+  /** The resource that requests need permissions for; undefined if the routes of `svc-api.yaml` decide. */
+  readonly resource: string | undefined;
   readonly upstream: UpstreamAddress;
   /** The host that clients use. */
   readonly host: string;
@@ -114,15 +115,16 @@ export async function proxyConfiguration(
     return {
       refusal: 'Traefik cannot use Unix sockets. Let the service listen at an address, such as http://127.0.0.1:3000.',
     };
-  const service = resource.toLowerCase();
+  const service = resource?.toLowerCase() ?? host.split('.')[0]!;
   const names: Readonly<Record<string, string>> = {
     'grafana.example.org': host,
     'svc-api guard': guard,
-    GRAFANA: resource,
+    GRAFANA: resource ?? '',
     grafana: service,
   };
   const folder = join(packageFolder(), 'examples', name);
-  let configuration = readFileSync(join(folder, file), 'utf8').replaceAll(
+  const example = readFileSync(join(folder, file), 'utf8');
+  let configuration = (resource === undefined ? withRoutes(example) : example).replaceAll(
     /grafana\.example\.org|svc-api guard|\bgrafana\b|\bGRAFANA\b/g,
     (text) => names[text]!,
   );
@@ -132,9 +134,20 @@ export async function proxyConfiguration(
     value: {
       configuration,
       files: also === undefined ? [] : [{ from: join(folder, also.file), to: also.to }],
-      guard: usesGuard ? `${guard} ${written.url} --resource ${resource}` : undefined,
+      guard: usesGuard
+        ? `${guard} ${written.url}${resource === undefined ? '' : ` --resource ${resource}`}`
+        : undefined,
     },
   };
+}
+
+/** An example in which the routes of `svc-api.yaml` decide. Without its `?`, Caddy would append the client's query. */
+function withRoutes(example: string): string {
+  return example
+    .replaceAll(/^[\t ]*# .*\broutes (?:of|in) svc-api\.yaml decide.*\n/gm, '')
+    .replaceAll(/if their key has(?: |\n# )the permission on GRAFANA/g, 'if the routes of svc-api.yaml allow it')
+    .replaceAll('/auth/caddy?resource=GRAFANA', '/auth/caddy?')
+    .replaceAll(/\?resource=GRAFANA|\/resource=GRAFANA| --resource GRAFANA/g, '');
 }
 
 /** @returns undefined for one whose characters could mean something else in a configuration */

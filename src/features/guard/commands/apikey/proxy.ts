@@ -20,6 +20,10 @@ export default class Proxy extends BaseCommand {
       'caddy --resource WIKI --upstream http://127.0.0.1:3000 --domain wiki.example.org',
     ],
     ['The same for nginx', 'nginx --resource WIKI --upstream http://10.0.0.7:3000'],
+    [
+      'Let the routes of svc-api.yaml decide which permission a request needs',
+      'nginx --routes --upstream http://10.0.0.7:3000 --domain wiki.example.org',
+    ],
   ]);
   static override args = {
     proxy: Args.string({
@@ -32,7 +36,11 @@ export default class Proxy extends BaseCommand {
     resource: Flags.string({
       description: 'Resource that requests need permissions for: READ_ANY to read, CREATE_ANY to POST, and so on.',
       helpValue: '<resource>',
-      required: true,
+      exactlyOne: ['resource', 'routes'],
+    }),
+    routes: Flags.boolean({
+      description: 'Let the routes of svc-api.yaml decide which permission a request needs.',
+      dependsOn: ['domain'],
     }),
     upstream: Flags.string({
       description: 'Address of the service.',
@@ -40,7 +48,7 @@ export default class Proxy extends BaseCommand {
       required: true,
     }),
     domain: Flags.string({
-      description: 'Domain that clients use. Default: <resource>.example.org.',
+      description: 'Domain that clients use. Default: <resource>.example.org. Required with --routes.',
       helpValue: '<name>',
     }),
   };
@@ -54,10 +62,10 @@ export default class Proxy extends BaseCommand {
       throw new CliError('USAGE', `There is no example for "${printable(args.proxy)}". ${there}`);
     }
     const { parseHostPattern, parseUpstream } = await import('../../../routes/index.ts');
-    const resource = flags.resource.trim().toUpperCase();
-    const invalid = invalidResource({ name: resource });
+    const resource = flags.resource?.trim().toUpperCase();
+    const invalid = resource === undefined ? undefined : invalidResource({ name: resource });
     if (invalid !== undefined) throw new CliError('USAGE', invalid);
-    const host = parseHostPattern(flags.domain ?? `${resource.toLowerCase().replaceAll('_', '-')}.example.org`);
+    const host = parseHostPattern(flags.domain ?? `${resource!.toLowerCase().replaceAll('_', '-')}.example.org`);
     if ('refusal' in host) throw new CliError('USAGE', host.refusal);
     if (!/^[a-z\d.-]+$/.test(host.value))
       throw new CliError(
@@ -74,16 +82,22 @@ export default class Proxy extends BaseCommand {
     });
     if ('refusal' in made) throw new CliError('USAGE', made.refusal);
     const { configuration, files, guard } = made.value;
-    // The list of features has some of the built-in resources.
-    await import('../../../index.ts');
-    const { resources } = createCatalog(await hostVocabulary(this.config));
     const steps = [
       ...files.map(({ from, to }) => `Copy ${from} to ${to}.`),
       ...(guard === undefined ? [] : [`Start the guard: ${guard}`]),
-      ...(resources.includes(resource) ? [] : [`Declare the resource in svc-api.yaml: "resources: [${resource}]".`]),
+      ...(await this.#declarations(resource, host.value)),
     ];
     await this.print({ proxy: name, configuration, files }, configuration.trimEnd());
     if (steps.length > 0 && !this.jsonEnabled()) await this.terminal.note(steps.join('\n'));
     return { proxy: name, configuration, files };
+  }
+
+  /** What svc-api.yaml must have for it. */
+  async #declarations(resource: string | undefined, host: string): Promise<string[]> {
+    if (resource === undefined) return [`Add routes for ${host} to svc-api.yaml, unless it has them already.`];
+    // The list of features has some of the built-in resources.
+    await import('../../../index.ts');
+    const { resources } = createCatalog(await hostVocabulary(this.config));
+    return resources.includes(resource) ? [] : [`Declare the resource in svc-api.yaml: "resources: [${resource}]".`];
   }
 }
