@@ -9,9 +9,9 @@ export const EXIT_CODES: readonly { exit: string; meaning: string }[] = [
   {
     exit: '1',
     meaning:
-      'A failure; the error says why. Also: `scan` could not read something, `log --verify` found something wrong, ' +
-      '`apply --dry-run` or `routes check` failed for any reason, `doctor` found a failure, `backup` found that the ' +
-      'audit log is broken, `list --exit-code` found a key.',
+      'The command failed, and the error says why. `scan`: something could not be read. `log --verify` and `doctor`: ' +
+      'something is wrong. `apply --dry-run` and `routes check`: any failure. `backup`: the audit log is broken. ' +
+      '`list --exit-code`: a key was found.',
   },
   { exit: '2', meaning: 'Invalid input. `apply --dry-run`: there are changes.' },
   { exit: '3', meaning: '`verify`: the secret is not valid. `scan`: a live key was found.' },
@@ -22,8 +22,8 @@ export const EXIT_CODES: readonly { exit: string; meaning: string }[] = [
   {
     exit: '128 + n',
     meaning:
-      'Ended by signal n, such as 143 by SIGTERM; the error says what was changed. ' +
-      '141, without an error: the reader of the output has exited.',
+      'A signal ended the command: n is its number, so SIGTERM makes 143. The error says what was changed. ' +
+      '141 without an error: the reader of the output has exited.',
   },
   { exit: 'any', meaning: '`exec`: the exit code of its command, or 128 plus the signal that ended it.' },
 ];

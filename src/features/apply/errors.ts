@@ -5,7 +5,7 @@ export const errors = defineErrors({
   DECLARATION_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'The keys that are declared for `apply` are not valid. The error names each problem.',
+    meaning: 'The file with declared keys is not valid. The error names each problem.',
     causes: ['it is not YAML or JSON', 'a field is misspelled', 'a value breaks the rule of its field'],
     remedy:
       'For a file, the error has the line and column of each problem. An editor that knows ' +
@@ -16,7 +16,7 @@ export const errors = defineErrors({
     meaning: '`apply --prune` would also delete keys that it must not delete.',
     causes: ['a key that the file no longer declares has created others, which would be deleted with it'],
     remedy:
-      'Delete the keys that the error names, make them independent by `apikey update --detach`, or declare what created them.',
+      'Delete the keys that the error names, make them independent by `apikey update --detach`, or declare the keys that created them.',
   },
   TAKEOVER_REFUSED: {
     graphql: true,

@@ -3,35 +3,35 @@ import { defineErrors } from '../../keys/basics/index.ts';
 /** Error codes of backups, and of restoring them. */
 export const errors = defineErrors({
   BACKUP_EXISTS: {
-    meaning: 'There is a file already where the backup or export would be.',
+    meaning: 'The file that the backup or export would write already exists.',
     causes: ['the backup was made before', 'the name has no date in it'],
-    remedy: 'Choose another name. `--overwrite` replaces the file, once the new one is whole.',
+    remedy: 'Choose another name. With `--overwrite`, the file is replaced once the new one is complete.',
   },
   BACKUP_INVALID: {
-    meaning: 'The file is not a backup that can be used; nothing was changed.',
+    meaning: 'The file is not a usable backup. Nothing was changed.',
     causes: [
-      'it was cut off, as by a full disk or a copy that was ended',
+      'it is incomplete: the disk was full, or a copy was interrupted',
       'it is not an SQLite file, or is damaged',
       'its audit log was tampered with',
     ],
-    remedy: 'Use another backup. Of one that was just being made, make it again, and check the disk.',
+    remedy: 'Use another backup. If the backup was just made, check the disk, and make it again.',
   },
   BACKUP_UNAVAILABLE: {
     meaning: 'The file of the backup or export cannot be read or written.',
     causes: [
-      'it, or its folder, does not exist, or this user may not use it',
-      'it is a folder, a pipe, or, where it is to be written, a symbolic link',
+      'the file or its folder does not exist, or this user is not allowed to use it',
+      'the path is that of a folder or a pipe. For a file to write, also that of a symbolic link',
       'the disk is full',
     ],
-    remedy: 'Check the path, and the rights of the user.',
+    remedy: 'Check the path, and the access rights of the user.',
   },
   RESTORE_BLIND: {
     meaning:
-      'The present store cannot be read, or the backup is not one of it, so that nobody knows which keys were revoked since.',
+      'The store cannot be read, or the backup is of another store. `restore` therefore cannot find out which keys were revoked since the backup.',
     causes: [
       'the store is lost, empty or damaged',
       'a newer version of svc-api has written it',
-      'the backup is of another store: their audit logs begin differently',
+      'the backup is of another store: the first entries of the audit logs differ',
     ],
     remedy:
       'Check the path first. `--force` restores the backup as it is: every key that was deleted or ' +
@@ -39,7 +39,7 @@ export const errors = defineErrors({
   },
   RESTORE_OUTDATED: {
     meaning: 'Keys were changed while the backup was compared with the store. Nothing was restored.',
-    causes: ['somebody, or a script, changed keys before the question was answered'],
-    remedy: 'Run it again, and look at what it says then.',
+    causes: ['a person or a script changed keys before you answered the question'],
+    remedy: 'Run the command again, and read the new comparison.',
   },
 });

@@ -7,7 +7,7 @@ export const errors = defineErrors({
     graphql: true,
     meaning: 'The request of an application was already approved or denied.',
     causes: ['the command was run before', 'another person decided first'],
-    remedy: 'Nothing to do. `svc-api apikey log` shows who decided. The application can send a new request.',
+    remedy: 'You need to do nothing. `svc-api apikey log` shows who decided. The application can send a new request.',
   },
   CONSENT_OFF: {
     status: 404,
@@ -22,7 +22,7 @@ export const errors = defineErrors({
   TOO_MANY_REQUESTS: {
     status: 429,
     graphql: true,
-    meaning: 'Too many requests for keys, or too many tried codes. Only from a server.',
+    meaning: 'There were too many requests for keys, or too many codes were tried. Only servers answer with this code.',
     causes: ['a client keeps sending requests', 'someone is guessing codes'],
     remedy: 'Wait as long as the error message says, and try again.',
   },

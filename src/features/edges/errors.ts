@@ -7,6 +7,6 @@ export const errors = defineErrors({
     status: 410,
     meaning: 'From /feed: the position is unknown. Load /feed/snapshot, and continue from there.',
     causes: ['the store was replaced, as by a restore', 'the changes since that position were cleared'],
-    remedy: 'Nothing to do: an edge loads all keys again by itself.',
+    remedy: 'You need to do nothing. An edge loads all keys again by itself.',
   },
 });

@@ -20,17 +20,26 @@ export const IMPORT_WARNINGS = defineErrors({
 export const errors = defineErrors({
   SECRET_TAKEN: {
     meaning: 'A key to import has the secret of another key.',
-    causes: ['the key was imported before, and it or its line was changed since', 'the key is in the file twice'],
+    causes: [
+      'the key was imported before, and the key or its line was changed since then',
+      'the key is in the file twice',
+    ],
     remedy: 'Remove the line.',
   },
   PREFIX_TAKEN: {
     meaning: 'A key to import has the prefix of another key.',
-    causes: ['the key was imported before, and it or its line was changed since', 'the prefix was chosen by hand'],
+    causes: [
+      'the key was imported before, and the key or its line was changed since then',
+      'the prefix was chosen by hand',
+    ],
     remedy: 'Remove the line, or its `prefix`: the key gets another one.',
   },
   ID_TAKEN: {
     meaning: 'A key to import has the id of another key.',
-    causes: ['the key was imported before, and it or its line was changed since', 'the key is in the file twice'],
+    causes: [
+      'the key was imported before, and the key or its line was changed since then',
+      'the key is in the file twice',
+    ],
     remedy: 'Remove the line, or its `id`: the key gets another one.',
   },
   ...IMPORT_WARNINGS,

@@ -81,7 +81,7 @@ export async function requireToRotate(place: Place, key: ApiKey): Promise<void> 
   const end = previousEndsAt === null ? '' : `, or after ${formatTime(previousEndsAt)}`;
   throw new KeysError(
     'ROTATION_IN_PROGRESS',
-    `The API key "${key.name}" is already being rotated, and its new secret was not the last one in use. ` +
+    `The API key "${key.name}" is already being rotated, and its latest request did not use the new secret. ` +
       `It can be rotated once the new secret is in use${end}.`,
   );
 }

@@ -133,7 +133,7 @@ describeAlwaysOnEach('rotating a key', () => {
       await assert.rejects(rotate('24h'), {
         code: 'ROTATION_IN_PROGRESS',
         message:
-          'The API key "CI" is already being rotated, and its new secret was not the last one in use. ' +
+          'The API key "CI" is already being rotated, and its latest request did not use the new secret. ' +
           `It can be rotated once the new secret is in use, or after ${said}.`,
       });
       test.time.now += 1;

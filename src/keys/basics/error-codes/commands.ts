@@ -7,14 +7,14 @@ export const CLI_ERRORS = defineErrors({
     page: false,
     meaning: 'You left a prompt, or answered a question with no. Nothing was changed.',
     causes: ['Ctrl-C', 'the terminal was closed'],
-    remedy: 'Run the command again. `--yes` answers confirmations with yes; flags answer all other questions.',
+    remedy: 'Run the command again. To answer questions in advance, pass `--yes` and the flags for the values.',
   },
   INTERRUPTED: {
     exit: 128,
     page: false,
-    meaning: 'A signal ended the command early; the error says what was changed.',
-    causes: ['Ctrl-C', 'a supervisor, or the end of a job, stopped it', 'its output was not read'],
-    remedy: 'Run the command again. If a secret was not delivered, its key was not created, or keeps its old secret.',
+    meaning: 'A signal ended the command early. The error says what was changed.',
+    causes: ['Ctrl-C', 'a supervisor stopped it, or its job ended', 'the reader of its output exited'],
+    remedy: 'Run the command again. If a secret was not delivered, the key was not created, or keeps its old secret.',
   },
   COMMAND_NOT_FOUND: {
     exit: 127,
@@ -32,7 +32,7 @@ export const CLI_ERRORS = defineErrors({
     meaning: 'A plugin could not be installed or uninstalled.',
     causes: [
       'npm is not installed',
-      'npm failed; its output on stderr says why',
+      'npm failed. Its output on stderr says why',
       'the path does not exist',
       'the package is not an oclif plugin',
       'the `package.json` in the data folder cannot be read or written',
@@ -49,7 +49,7 @@ export const CLI_ERRORS = defineErrors({
     remedy: 'Set the clock. If it is right, start with `--accept-clock`: see [a wrong clock](backup.md#a-wrong-clock).',
   },
   UNEXPECTED: {
-    meaning: 'An unexpected error: a defect in svc-api, or in its environment.',
+    meaning: 'An unexpected error. Either svc-api has a defect, or something in its environment is broken.',
     causes: ['an incomplete installation', 'a defect in svc-api'],
     remedy: 'Run the command again with `LOG_LEVEL=debug` to see the reason. Secrets in it are redacted.',
   },

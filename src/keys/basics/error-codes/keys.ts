@@ -20,9 +20,9 @@ export const KEY_ERRORS = defineErrors({
     graphql: true,
     meaning:
       'The name looks like that of another key, but has other characters, such as a Cyrillic letter for a Latin one.',
-    causes: ['the name was copied from elsewhere', 'someone wants a key to be mistaken for another'],
+    causes: ['the name was copied from elsewhere', 'someone wants you to take one key for another'],
     remedy:
-      'Choose a name that looks different. Directly on the key store this is only a warning; on a server, it is an error.',
+      'Choose a name that looks different. If the command opens the key store itself, this is only a warning. On a server, it is an error.',
   },
   NOT_FOUND: {
     status: 404,
@@ -37,11 +37,11 @@ export const KEY_ERRORS = defineErrors({
     meaning:
       'The requesting key is not allowed to do this. Over GraphQL, `extensions.missing` lists the permissions that it lacks.',
     causes: ['the key lacks the permission named in the error', 'it would grant more than it holds'],
-    remedy: 'Grant the key the permission, or make the change directly on the key store.',
+    remedy: 'Grant the permission to the key, or run the command on the machine of the key store, without `--server`.',
   },
   ROTATION_IN_PROGRESS: {
     graphql: true,
-    meaning: 'The key already has two secrets, which is the maximum, and the new one was not the last one in use.',
+    meaning: 'The key already has two secrets, which is the maximum, and its latest request did not use the new one.',
     causes: ['it was rotated, and the grace period of the previous secret has not ended'],
     remedy: 'End that rotation with `apikey rotate --finish` or `--rollback`, then rotate again.',
     remedyIn: {
@@ -53,15 +53,15 @@ export const KEY_ERRORS = defineErrors({
     graphql: true,
     meaning: 'The key has only one secret: there is no rotation to end.',
     causes: ['the grace period has already ended', '`--finish` or `--rollback` was run before'],
-    remedy: 'Nothing needs to be done.',
+    remedy: 'You need to do nothing.',
   },
   POLICY_VIOLATED: {
     status: 403,
     graphql: true,
-    meaning: 'The `policy` of `svc-api.yaml` does not allow it. The error names the rule with its value.',
+    meaning: 'The `policy` of `svc-api.yaml` does not allow this change. The error names the rule with its value.',
     causes: [
       'the key would never expire, or expire too late',
-      'a key would grant something that only the command line can grant, directly on the key store',
+      'a key would grant something that only the operator can grant, with a command on the key store',
       'a key would have created too many live keys',
     ],
     remedy: 'Follow the error, or change the [policy](configuration.md#policy).',
@@ -79,6 +79,6 @@ export const KEY_ERRORS = defineErrors({
     graphql: true,
     meaning: 'A GraphQL document exceeds a limit. Over GraphQL only.',
     causes: ['it has too many fields, levels or fragments'],
-    remedy: 'Request less at once; see [the limits](http.md#limits).',
+    remedy: 'Ask for less in one request. See [the limits](http.md#limits).',
   },
 });

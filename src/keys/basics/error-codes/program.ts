@@ -3,12 +3,12 @@ import { defineErrors } from './table.ts';
 /** The program itself, its configuration and its installation. */
 export const PROGRAM_ERRORS = defineErrors({
   OUTPUT_FAILED: {
-    meaning: 'The output could not be written; the error says whether anything was changed.',
+    meaning: 'The output could not be written. The error says whether anything was changed.',
     causes: [
       'the disk is full',
       'stdout is closed, or its reader has exited',
       'a command that prints a secret was started with the null device open for reading and writing, as with ' +
-        "`stdio: 'ignore'` of Node, `DEVNULL` of Python or `StandardOutput=null` of systemd: it looks like a closed stdout",
+        "`stdio: 'ignore'` of Node, `DEVNULL` of Python or `StandardOutput=null` of systemd. svc-api takes that for a closed stdout",
     ],
     remedy:
       'Free up space, or write the output elsewhere, and run the command again. If the secret of a new key was lost, the key was removed.',
@@ -23,10 +23,10 @@ export const PROGRAM_ERRORS = defineErrors({
       'systemd passes several sockets, or one that does not accept connections',
     ],
     remedy:
-      'Choose another `--port`, `--host` or `--socket`; port 0 picks a free one. For a socket from systemd, correct its unit.',
+      'Choose another `--port`, `--host` or `--socket`. Port 0 picks a free port. For a socket from systemd, correct its unit.',
   },
   TLS_INVALID: {
-    meaning: 'The certificate of `serve`, or its key, cannot be used; the error says which file, and why.',
+    meaning: 'The certificate of `serve`, or its key, cannot be used. The error names the file and the reason.',
     causes: [
       'the file does not exist, or this user cannot read it',
       'other users can read the key',
@@ -37,7 +37,7 @@ export const PROGRAM_ERRORS = defineErrors({
   },
   CONFIG_INVALID: {
     exit: 2,
-    meaning: 'The configuration, `svc-api.yaml`, is invalid. A running server keeps its present one.',
+    meaning: 'The configuration, `svc-api.yaml`, is invalid. A running server keeps the configuration that it has.',
     causes: [
       'it is not YAML or JSON',
       'a field is misspelled, or a value breaks the rule of its field',
@@ -48,9 +48,12 @@ export const PROGRAM_ERRORS = defineErrors({
       '[the JSON Schema](configuration.md) shows most of them while you type.',
   },
   CONFIG_INSECURE: {
-    meaning: 'Other users can write the configuration, and could give keys more access.',
-    causes: ['its mode lets every user write it', 'it, or a link to it, belongs to another user who is not root'],
-    remedy: 'Check its contents, and change its owner or its mode: `chown root`, `chmod o-w`.',
+    meaning: 'Other users can write to the configuration, and so could give keys more access.',
+    causes: [
+      'its mode lets every user write to it',
+      'the file, or a link to it, belongs to another user who is not root',
+    ],
+    remedy: 'Check what is in the file. Then change its owner or its mode: `chown root`, `chmod o-w`.',
   },
   CONFIG_UNAVAILABLE: {
     meaning: 'The configuration cannot be read.',
@@ -58,7 +61,7 @@ export const PROGRAM_ERRORS = defineErrors({
       '`--config` or `SVC_API_CONFIG` names a file that does not exist',
       'this user cannot read it',
       '`routes` or `notices` needs the file, and there is none',
-      'it has no webhook for `notices test`, or the secret that signs notices is missing',
+      'for `notices test`: the file has no `notices`, or the secret is missing',
     ],
     remedy: 'Correct the path, or let the user read the file. See [Notices](notices.md).',
   },
@@ -68,7 +71,7 @@ export const PROGRAM_ERRORS = defineErrors({
       'a hook `svc-api:schema` fails, or returns an unexpected value',
       'a root field lacks `@requires`',
       'a resource has an invalid name',
-      'something built-in is declared or resolved again',
+      'the hook declares or resolves something that is built in',
     ],
     remedy: 'The error names the plugin. See [Plugins](library.md#in-an-oclif-cli).',
   },
@@ -93,24 +96,24 @@ export const PROGRAM_ERRORS = defineErrors({
     graphql: true,
     meaning: 'A step or a port of a plugin failed. Nothing was changed.',
     causes: [
-      'the plugin refuses the change by an error without a code',
+      'the plugin refused the change with an error that has no code',
       'the plugin has a defect, or a statement that the database refuses',
     ],
     remedy:
-      'The error names the plugin: update or uninstall it. Its author finds in ' +
-      '[Plugins](plugins.md#steps-when-keys-change) how a plugin refuses a change.',
+      'The error names the plugin: update or uninstall it. For its author, ' +
+      '[Plugins](plugins.md#steps-when-keys-change) says how a plugin refuses a change.',
   },
   HOST_INVALID: {
     meaning: "The host CLI's setting for svc-api is invalid.",
     causes: [
       '`oclif["svc-api"].database` in its package.json is neither a path nor a `postgres://` URL',
-      '`"svc-api"` in its package.json has a setting other than `features`, or `features` is not a list of names',
+      '`"svc-api"` in its package.json has a setting other than `features` and `prefix`, or one of them has a wrong value',
     ],
     remedy:
-      'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work for another store.',
+      'Correct the package.json of the host. Until then, you can choose a store with `--database` or `SVC_API_DATABASE`.',
   },
   OPTION_INVALID: {
-    meaning: 'A function of the library got an invalid option; the error says which one.',
+    meaning: 'A function of the library got an invalid option. The error names it.',
     causes: [
       'its name is misspelled, such as `permissions` for `permission`',
       'its value is undefined or empty, such as that of an unset environment variable',
@@ -120,7 +123,7 @@ export const PROGRAM_ERRORS = defineErrors({
     remedy: 'Correct the option, or leave it out. See [The library](library.md#options).',
   },
   GRAPHQL_UNSUPPORTED: {
-    meaning: '`serve` loads an incompatible version of graphql; the error says which one, and from where.',
+    meaning: '`serve` loaded a version of graphql that does not work. The error names the version and its place.',
     causes: ['a package.json sets the version of graphql for all packages, with `overrides` or `resolutions`'],
     remedy:
       'Remove that setting, or add `"graphql": "^16.8.1"` to its dependencies. Then install again, and run `npm dedupe`.',
@@ -131,7 +134,7 @@ export const PROGRAM_ERRORS = defineErrors({
     remedy: 'Run the host on one of the versions named in the error.',
   },
   DRIVER_UNSUPPORTED: {
-    meaning: "No binary of SQLite's driver, better-sqlite3, runs on this machine; the error says why.",
+    meaning: "No binary of SQLite's driver, better-sqlite3, runs on this machine. The error says why.",
     causes: [
       'its glibc is older than 2.34: Debian 11, Ubuntu 20.04, RHEL 8',
       'it is not x64 or arm64, or does not run Linux, macOS or Windows',

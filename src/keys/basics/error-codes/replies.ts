@@ -5,11 +5,11 @@ export type ReplyEntry = Pick<ErrorEntry, 'status' | 'graphql' | 'meaning'>;
 
 /** Codes of HTTP replies that no command fails with. */
 export const HTTP_ERRORS = {
-  INVALID_REQUEST: { status: 400, meaning: 'The credentials are malformed, or there are several.' },
-  BAD_REQUEST: { status: 400, meaning: 'The request is not valid: its HTTP, its body, or its operation.' },
+  INVALID_REQUEST: { status: 400, meaning: 'The credentials are malformed, or the request has several.' },
+  BAD_REQUEST: { status: 400, meaning: 'The HTTP, the body or the operation of the request is not valid.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
-    meaning: 'The address needs another method; GraphQL over GET accepts only queries.',
+    meaning: 'The address needs another method. GraphQL over GET accepts only queries.',
   },
   NOT_ACCEPTABLE: { status: 406, meaning: 'The client accepts none of the media types of replies.' },
   TIMEOUT: { status: 408, meaning: 'The request took too long to arrive.' },
@@ -21,25 +21,28 @@ export const HTTP_ERRORS = {
   },
   EXPECTATION_FAILED: { status: 417, meaning: 'The Expect header is not 100-continue.' },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'The headers are too large.' },
-  INTERNAL_SERVER_ERROR: { status: 500, meaning: 'The server failed. Search the log for extensions.requestId.' },
+  INTERNAL_SERVER_ERROR: {
+    status: 500,
+    meaning: 'The server failed. Search its log for the id in `extensions.requestId`.',
+  },
   SERVICE_UNAVAILABLE: { status: 503, meaning: 'The key store does not answer. Try again later.' },
   OVERLOADED: {
     status: 503,
-    meaning: 'Too many large requests are waiting. Nothing was done; see Retry-After.',
+    meaning: 'Too many large requests are waiting. Nothing was done. Retry-After says when to try again.',
   },
   PERSISTED_QUERY_NOT_SUPPORTED: {
     graphql: true,
-    meaning: 'The request has a hash instead of a query: send the query.',
+    meaning: 'The request has a hash instead of a query. Send the query.',
   },
   GRAPHQL_PARSE_FAILED: { graphql: true, meaning: 'The document has a syntax error.' },
   GRAPHQL_VALIDATION_FAILED: { graphql: true, meaning: 'The document or its variables do not fit the schema.' },
   INTROSPECTION_OFF: {
     graphql: true,
-    meaning: 'Introspection is off: the server does not answer __schema and __type.',
+    meaning: 'Introspection is off, so the server does not answer `__schema` and `__type`.',
   },
   COST_EXCEEDED: {
     graphql: true,
-    meaning: 'The request costs too much, or its answer is too large; extensions has cost and limit.',
+    meaning: 'The request costs too much, or its answer is too large. `extensions` has the cost and the limit.',
   },
-  TIME_EXCEEDED: { graphql: true, meaning: 'The request took too long, and was abandoned.' },
+  TIME_EXCEEDED: { graphql: true, meaning: 'The request took too long, and the server stopped it.' },
 } satisfies Readonly<Record<string, ReplyEntry>>;

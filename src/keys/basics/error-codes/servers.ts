@@ -11,19 +11,22 @@ export const SERVER_ERRORS = defineErrors({
     ],
     remedy:
       'Run `svc-api login --server <url>`, or set `SVC_API_KEY` to a key of that server. On the machine ' +
-      'with its key store, you can create one, and see why a key is refused: `svc-api apikey verify -`, with the secret on stdin.',
+      'of its key store, you can create a key. `svc-api apikey verify -`, with the secret on stdin, says why a key is refused.',
   },
   RATE_LIMITED: {
     status: 429,
     meaning:
       'A limit of the key is exhausted, or there were too many failed credentials. Over HTTP, Retry-After has the seconds to wait.',
-    causes: ['a limit of the key is exhausted', 'there were many requests with wrong keys from this address'],
+    causes: [
+      'the key made more requests than its limit allows',
+      'there were many requests with wrong keys from this address',
+    ],
     remedy: 'Wait for the time given in the error, and run the command again.',
   },
   BUDGET_SPENT: {
     status: 429,
     meaning: 'The key has no budget or use left. Waiting does not help.',
-    causes: ['it was created with `--budget` or `--uses`, and has spent that'],
+    causes: ['the key was created with `--budget` or `--uses`, and has used all of it'],
     remedy:
       'Use another key, or ask the administrator to raise its budget: `svc-api apikey update <name> --budget <number>`.',
   },
@@ -36,19 +39,20 @@ export const SERVER_ERRORS = defineErrors({
     remedy: 'Follow the error. Delete a key that others may have read.',
   },
   SERVER_UNREACHABLE: {
-    meaning: 'The server gave no answer. A change may have been made all the same; the error says so.',
+    meaning: 'The server gave no answer. If the outcome of a change is unknown, the error says so.',
     causes: [
       'the address is wrong, or the server is down',
       'its certificate is not trusted here, or is for another name',
       'a firewall blocks the connection',
     ],
-    remedy: 'Check `--server` and `SVC_API_SERVER`. `NODE_EXTRA_CA_CERTS` names a file with certificates to trust.',
+    remedy:
+      'Check `--server` and `SVC_API_SERVER`. To trust another certificate authority, set `NODE_EXTRA_CA_CERTS` to its file.',
   },
   SERVER_INCOMPATIBLE: {
     meaning: 'The answer did not come from svc-api, or came from an incompatible version.',
     causes: [
-      'the address belongs to another program, or to a proxy that answered itself',
-      'the address redirects, and keys are not sent to other addresses',
+      'the address belongs to another program, or a proxy answered instead of the server',
+      'the address redirects. svc-api does not send keys to another address',
       'the server is older than this program',
     ],
     remedy: 'Check the address. Use the same version on both sides, or update the older one.',
@@ -60,7 +64,7 @@ export const SERVER_ERRORS = defineErrors({
     remedy: 'Use `https:`. If the network itself is encrypted, pass `--insecure`.',
   },
   SERVER_FAILED: {
-    meaning: 'The server failed; the error has its reason.',
+    meaning: 'The server failed. The error has the reason.',
     causes: ['its key store does not answer', 'the request costs too much', 'it is shutting down'],
     remedy: "Try again. If it still fails, search the server's log for the request id in the error.",
   },
@@ -68,6 +72,6 @@ export const SERVER_ERRORS = defineErrors({
     exit: 2,
     meaning: 'The command needs the key store itself, but a server was given.',
     causes: ['`--server` or `SVC_API_SERVER` is set'],
-    remedy: 'Run it on the machine with the store, without these.',
+    remedy: 'Run the command on the machine of the store, without `--server` and `SVC_API_SERVER`.',
   },
 });

@@ -5,7 +5,7 @@ export const STORE_ERRORS = defineErrors({
   STORE_UNAVAILABLE: {
     meaning: 'The key store cannot be opened, or does not answer.',
     causes: [
-      'the path or the address is wrong: only commands that create keys create a store',
+      'the path or the address is wrong. Only commands that create keys, and servers, create a store',
       'another user created the store, and this one is not allowed to open it',
       'the PostgreSQL server is down, refuses the user, or does not have the database',
       'the version of Node is not supported',
@@ -20,13 +20,13 @@ export const STORE_ERRORS = defineErrors({
     remedy: 'Try again in a moment. If it still fails, find the process that holds the lock.',
   },
   STORE_FULL: {
-    meaning: 'The store cannot grow; nothing was changed.',
+    meaning: 'The store cannot grow. Nothing was changed.',
     causes: ['the disk is full', 'a quota or a limit on file sizes is reached'],
-    remedy: 'Free up space, and try again. Keys can still be [deleted and disabled](operations.md#the-store-file).',
+    remedy: 'Free up space, and try again. You can still [delete and disable keys](operations.md#the-store-file).',
   },
   STORE_READONLY: {
     graphql: true,
-    meaning: 'The key store cannot be written by this user, or by the user of the server.',
+    meaning: 'This user, or the user of the server, cannot write to the key store.',
     causes: [
       'the file, its folder or its file system is read-only',
       'the PostgreSQL user can only read, or the server is a standby',
@@ -34,7 +34,7 @@ export const STORE_ERRORS = defineErrors({
     remedy: 'Run the command as the user that owns the store, or make it writable.',
   },
   STORE_INSECURE: {
-    meaning: 'Other users can write or replace the store.',
+    meaning: 'Other users can write to the store, or replace it.',
     causes: [
       'the file or its folder is writable for the group or for others',
       'the file is a link, or belongs to another user',
@@ -42,13 +42,13 @@ export const STORE_ERRORS = defineErrors({
     ],
     remedy:
       'Check the keys first, as someone may have added one. Then run the command in the error, or move the store ' +
-      'to a folder of its own. `SVC_API_STORE_MODE=shared` accepts it as it is. See [On a NAS](nas.md) and ' +
+      'to a folder of its own. With `SVC_API_STORE_MODE=shared`, svc-api accepts the store as it is. See [On a NAS](nas.md) and ' +
       '[Security](security.md).',
   },
   STORE_CORRUPT: {
     meaning: 'The file is damaged, or is not a key store.',
     causes: ['the path is that of another file', 'the disk is faulty', 'it was copied while it was being written'],
-    remedy: 'Check the path. Otherwise restore a [backup](backup.md#restoring), and check the disk.',
+    remedy: 'Check the path. If it is right, restore a [backup](backup.md#restoring), and check the disk.',
   },
   STORE_REPLACED: {
     meaning: 'The file of the store was replaced while it was in use.',
@@ -70,15 +70,15 @@ export const STORE_ERRORS = defineErrors({
     remedy: 'Update svc-api, or the plugin named in the error.',
   },
   STORE_OLDER: {
-    meaning: 'The store, or the backup, was made by a version of svc-api that was never released.',
+    meaning: 'The store or the backup is from before the first release of svc-api.',
     causes: ['the program was installed from its sources before the first release'],
     remedy:
       'Run `apikey export --with-digests` with that version, and `apikey import` with this one, into a new store: see [Upgrading](deploying.md#from-before-the-first-release).',
   },
   STORE_NOT_EMPTY: {
-    meaning: '`apikey export --to` copies a whole store into an empty one only.',
+    meaning: '`apikey export --to` only copies a store into an empty one, and the other store is not empty.',
     causes: ['the other store has keys already', 'the copy was made before'],
-    remedy: 'Choose another store, or remove the other one first.',
+    remedy: 'Choose an empty store, or remove the one that is there.',
   },
   STORE_AUDIT_KEY: {
     meaning: 'The key of the audit log cannot be used.',
@@ -90,7 +90,8 @@ export const STORE_ERRORS = defineErrors({
       'Set `SVC_API_AUDIT_KEY` to the path of the file, which holds 32 bytes and has the mode 0600, or 0640 if it belongs to root.',
   },
   STORE_FAILED: {
-    meaning: 'The store failed with an error without a code of its own; the message has the code of its driver.',
+    meaning:
+      'The store failed for a reason that has no code of its own. The message has the code of the database driver.',
     causes: ['the disk or the database reports an error', 'a thread of the server ended during a change'],
     remedy: 'Try again. If it still fails, check the disk, and run the command with `LOG_LEVEL=debug`.',
   },

@@ -8,18 +8,18 @@ export const VALUE_ERRORS = defineErrors({
     causes: [
       'a command or flag is misspelled, or belongs to another command',
       'a flag lacks its value, is given twice, or excludes another one',
-      'a value is missing, and cannot be asked for: there is no terminal, or `--json` or `--no-input` is given',
+      'a value is missing, and svc-api cannot ask for it, because there is no terminal, or because of `--json` or `--no-input`',
       'a value with spaces is not in quotes',
       'an environment variable, such as `LOG_LEVEL`, has an unknown value',
     ],
-    remedy: 'The error shows the usage of the command; `--help` after the command explains each flag.',
+    remedy: 'The error shows the usage of the command. Add `--help` to the command to see what each flag does.',
   },
   NAME_INVALID: {
     exit: 2,
     graphql: true,
     meaning: 'The name of the key is invalid.',
     causes: [
-      'it has other characters than letters, digits and spaces, such as `-` or `_`; the error names them',
+      'it has characters other than letters, digits and spaces, such as `-` or `_`. The error names them',
       'it is empty, or longer than 100 characters',
       'it has no visible letter or digit',
     ],
@@ -49,10 +49,10 @@ export const VALUE_ERRORS = defineErrors({
     meaning: 'A tag of the key is invalid.',
     causes: [
       'it is not of the form `key=value`, or one of the two is empty or too long',
-      'its key has other characters than letters, digits and `.` `_` `-` `/`, or its value has a comma',
-      'a key is given twice, or there are more than 16 tags',
+      'the key of the tag has characters other than letters, digits and `.` `_` `-` `/`, or the value has a comma',
+      'two tags have the same key, or there are more than 16 tags',
     ],
-    remedy: 'Write each as `env=prod`, and each key once.',
+    remedy: 'Write each tag as `key=value`, such as `env=prod`. Use each key once.',
   },
   ROLE_INVALID: {
     exit: 2,
