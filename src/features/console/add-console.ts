@@ -10,25 +10,19 @@ import {
   type NamedCommands,
   originOf,
   readForm,
-  requestIdIn,
-  RequestRefused,
   SeenOrigin,
 } from '../../http/index.ts';
 import type { ConsentParts } from '../consent/oauth/parts.ts';
-import { OAUTH_PATHS } from '../consent/oauth/paths.ts';
-import { isKeysError } from '../../keys/basics/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
-import { SignInFailed } from '../people/failure.ts';
+import { explainError, type PageMessage } from './page-errors.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { SessionAuth, type SessionAuthParts, requireOwnForm, sessionTokenIn } from './session-auth.ts';
 import { OperationFailed } from './operations.ts';
 import {
-  answerHeaders,
   Pages,
   type PageParts,
   type ReadForm,
   readPageForm,
-  rememberOrigin,
   rootFrom,
   seeOther,
   sendPage,
@@ -41,7 +35,7 @@ import { addHealth, addLimits } from './pages/service.tsx';
 import { addHome } from './pages/home.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key/key.tsx';
-import { Message, MessagePage } from './parts/layout.tsx';
+import { Message } from './parts/layout.tsx';
 import { addressOfDraft } from './pages/new-key/form.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addRequests } from './pages/requests.tsx';
@@ -85,13 +79,9 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const visitOf = (c: Context, by: ConstructorParameters<typeof Visit>[2]) =>
     new Visit(c, { assets, ...parts, consent: mode, enterAgain }, by);
   addAssets(app, CONSOLE_PATH, assets);
-  for (const path of [`${CONSOLE_PATH}/*`, OAUTH_PATHS.device, OAUTH_PATHS.authorize])
-    app.use(path, async (c, next) => {
-      rememberOrigin(c, parts.issuer.of(c));
-      await next();
-    });
+  const shell = { assets, issuer: parts.issuer };
   const say = (c: Context, root: string, { status, title, message }: PageMessage, headers = {}) =>
-    sendPage(c, MessagePage({ root, assets, title, message }), status, { ...answerHeaders(c), ...headers });
+    sendPage(c, shell, { title, root, status, headers }, Message({ root, title, message }));
 
   const guarded = async (c: Context, root: string, answer: () => Promise<Response>): Promise<Response> => {
     try {
@@ -101,21 +91,23 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       return say(c, root, describeError(c, error, parts));
     }
   };
+  /** Admits a person, or says why not. @throws SignInFailed; KeysError STORE_… */
+  const enter = async (c: Context, root: string, form?: URLSearchParams) => {
+    const entry = await sessionAuth.enter(c, seenBy(c));
+    if (entry === 'signed out') return entry;
+    return 'refusal' in entry ? entry.refusal : visitOf(c, { root, admitted: entry, form });
+  };
   const welcome: Welcome = (c, root, answer) =>
     guarded(c, root, async () => {
-      const sender = { c, sessions, forms, seen: seenBy(c) };
-      const read = await readSentForm(sender);
+      const read = await readSentForm({ c, sessions, forms, seen: seenBy(c) });
       const changesNothing = (response: Response): Answered => ({ response, isDone: false });
       const work = async (): Promise<Answered> => {
-        const entry = await sessionAuth.enter(c, sender.seen);
+        const entry = await enter(c, root, read?.form);
         if (entry === 'signed out') return changesNothing(toSignIn(c, root, await draftIn(c, read?.form)));
-        if ('refusal' in entry) {
-          const { status, message, headers } = entry.refusal;
-          return changesNothing(await say(c, root, { status, title: titleOf(status), message }, headers));
-        }
-        const visit = visitOf(c, { root, admitted: entry, form: read?.form });
-        const explain = (error: unknown) => showMessage(visit, describeError(c, error, parts));
-        const answered = async () => ({ response: await answer(visit).catch(explain), isDone: visit.isDone });
+        if (!(entry instanceof Visit))
+          return changesNothing(await say(c, root, { ...entry, title: titleOf(entry.status) }, entry.headers));
+        const explain = (error: unknown) => showMessage(entry, describeError(c, error, parts));
+        const answered = async () => ({ response: await answer(entry).catch(explain), isDone: entry.isDone });
         if (!read?.sent) return answered();
         return read.sent
           .take(answered)
@@ -126,23 +118,12 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       // Check for a repeated form before signing in: the first one may have ended the session.
       return read?.sent ? read.sent.once(work) : (await work()).response;
     });
-  /** Admits a person, or says why not. */
-  const enter = async (c: Context, root: string) => {
-    const entry = await sessionAuth.enter(c, seenBy(c));
-    if (entry === 'signed out') return entry;
-    return 'refusal' in entry ? entry.refusal : visitOf(c, { root, admitted: entry });
-  };
-  /** The same, or undefined if not admitted. */
-  const visitIfAny = async (c: Context, root: string) => {
-    const entry = await enter(c, root);
-    return entry instanceof Visit ? entry : undefined;
-  };
   /** Shows an error. Signed-in people also see the navigation. */
   const showMessageToAnybody = async (c: Context, said: PageMessage, headers = {}): Promise<Response> => {
     const root = rootFrom(pathIn(c));
     try {
-      const visit = await visitIfAny(c, root);
-      return visit ? await showMessage(visit, said, headers) : await say(c, root, said, headers);
+      const entry = await enter(c, root);
+      return entry instanceof Visit ? await showMessage(entry, said, headers) : await say(c, root, said, headers);
     } catch {
       return say(c, root, said, headers);
     }
@@ -199,19 +180,6 @@ async function readSentForm(sender: Parameters<typeof SentForm.in>[1]): Promise<
   return { sent: SentForm.in(form, sender), form };
 }
 
-/** Contents of an error page. */
-interface PageMessage {
-  status: number;
-  title: string;
-  message: string;
-}
-
-/** Messages for a key store that cannot be changed, in which no one can sign in. */
-const STORE_ISSUES: Readonly<Record<string, string>> = {
-  STORE_FULL: 'The disk of the key store is full, so signing in is not possible. Tell the administrator.',
-  STORE_READONLY: 'This server cannot write to the key store, so signing in is not possible. Tell the administrator.',
-};
-
 const NOT_FOUND: PageMessage = {
   status: 404,
   title: titleOf(404),
@@ -258,26 +226,13 @@ function sentFrom(c: Context): string {
   return /\/console\/(.*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
 }
 
+/** The page for an error: the same on all pages, unless it is one of a GraphQL operation, or unknown. */
 function describeError(c: Context, error: unknown, parts: ConsoleParts): PageMessage {
-  const { pipeline, failures } = parts;
-  if (error instanceof OperationFailed || error instanceof RequestRefused) {
-    const status = error instanceof OperationFailed ? error.pageStatus : error.status;
-    return { status, title: titleOf(status), message: error.message };
-  }
-  if (error instanceof SignInFailed) {
-    const { address } = originOf(c, parts);
-    parts.refusals.add('sign-in refused', { reason: error.reason, address }, new HonoHead(c).notes);
-    return { status: error.status, title: 'Not signed in', message: error.message };
-  }
-  if (isKeysError(error) && error.code.startsWith('STORE_')) {
-    failures.add(error, requestIdIn(c));
-    return {
-      status: 503,
-      title: 'Try again later',
-      message: STORE_ISSUES[error.code] ?? 'The key store does not answer. Try again later, or tell the administrator.',
-    };
-  }
-  const { status, text } = pipeline.failed(error, new HonoHead(c));
+  const known = explainError(c, error, parts);
+  if (known) return known;
+  if (error instanceof OperationFailed)
+    return { status: error.pageStatus, title: titleOf(error.pageStatus), message: error.message };
+  const { status, text } = parts.pipeline.failed(error, new HonoHead(c));
   const [{ extensions }] = (JSON.parse(text) as { errors: [{ extensions: { requestId: string } }] }).errors;
   const message = `The server's log says why. Look for ${extensions.requestId}.`;
   return { status, title: titleOf(status), message };

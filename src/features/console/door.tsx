@@ -11,17 +11,14 @@ import {
   readQuery,
   type Reply,
   requestIdIn,
-  RequestRefused,
   respond,
   type SeenOrigin,
 } from '../../http/index.ts';
-import { isKeysError } from '../../keys/basics/index.ts';
 import type { PeopleSignIn } from '../people/people-sign-in.ts';
-import { SignInFailed } from '../people/failure.ts';
-import { prefixOf } from '../../keys/secret/index.ts';
 import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
 import { OneMoment, SignInForm } from './pages/sign-in.tsx';
 import { Layout } from './parts/layout.tsx';
+import { explainError } from './page-errors.ts';
 import { inYourWords, Problem, titleOf } from './parts/notice.tsx';
 import { addProviderWay } from './provider-way.ts';
 import { requireOwnForm, SessionAuth } from './session-auth.ts';
@@ -65,9 +62,9 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       if (c.req.method === 'POST') requireOwnForm(c, seen);
       return await answer(seen);
     } catch (error) {
-      const { status, message } = describeError(c, error, parts);
-      const title = titleOf(status);
-      return show(c, { title, status }, <Said title={title} message={message} />);
+      const known = explainError(c, error, parts);
+      if (!known) throw error;
+      return show(c, known, <Said {...known} />);
     }
   };
 
@@ -102,21 +99,12 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
     guarded(c, async (seen) => {
       const form = await readForm(c, 'This page is answered');
       const target = readReturnTarget(form.get('to') ?? '');
-      const key = form.get('key')?.trim() ?? '';
-      const again = (status: number, problem?: string, headers = {}) =>
-        send(
-          c,
-          signInPage(
-            assets,
-            { seen, target, problem, people },
-            { status, headers: { ...answerHeaders(c), ...headers } },
-          ),
-        );
-      if (!seen.isPrivate) return again(403);
-      if (key === '') return again(400, 'Enter an API key.');
-      const entered = await sessionAuth.signIn(c, key, seen);
-      if ('refusal' in entered) return again(entered.refusal.status, entered.refusal.message, entered.refusal.headers);
-      parts.refusals.add('signed in', { reason: 'door', prefix: prefixOf(entered.principal.apiKey.publicId) });
+      const refusal = await sessionAuth.signIn(c, form, seen);
+      if (refusal) {
+        const { status, message: problem, headers } = refusal;
+        const more = { status, headers: { ...answerHeaders(c), ...headers } };
+        return send(c, signInPage(assets, { seen, target, problem, people }, more));
+      }
       // No redirect: browsers apply `form-action` to it, and the service may redirect to another site.
       return leadOn(c, target);
     }),
@@ -125,9 +113,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
     addProviderWay(app, `${path}/sign-in`, {
       people,
       sessionAuth,
-      refusals: parts.refusals,
       seenBy: (c) => parts.seenBy(c),
-      place: 'provider at the door',
       parameter: 'to',
       readNext: readReturnTarget,
       addressOf: (c) => `${parts.seenBy(c).origin}${path}/sign-in`,
@@ -180,22 +166,6 @@ export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDo
   return { pages, handle: await listenerOf(app) };
 }
 
-/** @throws any error that no page explains */
-function describeError(
-  c: Context,
-  error: unknown,
-  { failures, refusals }: DoorParts,
-): { status: number; message: string } {
-  if (error instanceof RequestRefused) return error;
-  if (error instanceof SignInFailed) {
-    refusals.add('sign-in refused', { reason: error.reason }, new HonoHead(c).notes);
-    return error;
-  }
-  if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
-  failures.add(error, requestIdIn(c));
-  return { status: 503, message: 'The key store does not answer, or cannot be changed. Try again later.' };
-}
-
 const LOST = 'You are not signed in, so nothing was done. Sign in and send the form again.';
 const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
 
@@ -214,8 +184,11 @@ async function pageOf(
   { title, status = 200, headers, again, hasScript = false }: PageOptions,
   content: ReturnType<typeof Said>,
 ): Promise<Reply> {
-  const around = { title, root: DOOR_PATH, assets, again, isPlain: !hasScript };
-  const document = <Layout {...around}>{content}</Layout>;
+  const document = (
+    <Layout title={title} root={DOOR_PATH} again={again} isPlain={!hasScript} assets={assets}>
+      {content}
+    </Layout>
+  );
   const text = `<!doctype html>${(await document).toString()}`;
   return {
     status,

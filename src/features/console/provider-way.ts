@@ -1,7 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { type BearerEnv, readQuery, type RefusalLog, type SeenOrigin } from '../../http/index.ts';
-import { prefixOf } from '../../keys/secret/index.ts';
+import { type BearerEnv, readQuery, type SeenOrigin } from '../../http/index.ts';
 import type { PeopleSignIn } from '../people/people-sign-in.ts';
 import { SIGN_IN_MS } from '../people/at-provider.ts';
 import { SignInFailed } from '../people/failure.ts';
@@ -13,10 +12,7 @@ import { prefixFor } from '../sessions/index.ts';
 interface ProviderWay {
   readonly people: PeopleSignIn;
   readonly sessionAuth: SessionAuth;
-  readonly refusals: RefusalLog;
   readonly seenBy: (c: Context) => SeenOrigin;
-  /** Name of the place, for the log. */
-  readonly place: string;
   /** Parameter with the address to return to. */
   readonly parameter: string;
   /** Reads the address to return to, and drops one that is not allowed. */
@@ -38,7 +34,7 @@ export function startOf(page: string, parameter: string, next: string): string {
 
 /** Adds the redirect to a provider and the callback. @param path of the sign-in page */
 export function addProviderWay(app: Hono<BearerEnv>, path: string, way: ProviderWay): void {
-  const { people, sessionAuth, refusals, seenBy, place, parameter, readNext, guarded } = way;
+  const { people, sessionAuth, seenBy, parameter, readNext, guarded } = way;
   const callbackOf = (c: Context) => `${way.addressOf(c)}/callback`;
   // Lax: the browser comes back from another site.
   const setPending = (c: Context, name: string, value: string, maxAge: number) =>
@@ -63,8 +59,7 @@ export function addProviderWay(app: Hono<BearerEnv>, path: string, way: Provider
         const { search } = new URL(c.req.url);
         const identified = await people.finish(callbackOf(c), search, (name) => getCookie(c, name, prefixFor(seen)));
         setPending(c, identified.cookie, '', 0);
-        const { principal } = await sessionAuth.signInAs(c, identified, seen);
-        refusals.add('signed in', { reason: place, prefix: prefixOf(principal.apiKey.publicId) });
+        await sessionAuth.signInAs(c, identified, seen);
         return await way.leadOn(c, readNext(identified.next));
       } catch (error) {
         const waitUs = error instanceof SignInFailed && error.status !== 503 ? way.countFailure(c) : undefined;

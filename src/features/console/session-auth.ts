@@ -7,12 +7,13 @@ import {
   HonoHead,
   type PageRefusal,
   pageRefusal,
+  type RefusalLog,
   RequestRefused,
   type SeenOrigin,
 } from '../../http/index.ts';
 import type { Authenticator } from '../../keys/authentication/index.ts';
 import type { OrRefusal } from '../../keys/basics/index.ts';
-import { digestSecret } from '../../keys/secret/index.ts';
+import { digestSecret, prefixOf } from '../../keys/secret/index.ts';
 import type { Identified } from '../people/proxy-headers.ts';
 import type { PeopleSignIn } from '../people/people-sign-in.ts';
 import { SignInFailed } from '../people/failure.ts';
@@ -74,6 +75,7 @@ export interface SessionAuthParts {
   readonly sessions: Sessions;
   readonly authenticator: Authenticator;
   readonly check: BearerCheck;
+  readonly refusals: RefusalLog;
   /** Signs people in without a key; undefined if everyone needs one. */
   readonly people?: PeopleSignIn | undefined;
 }
@@ -87,12 +89,15 @@ export interface Entered extends Admitted {
 /** A person is admitted, has no session, or is refused despite having one. */
 type Entry = OrRefusal<Entered, PageRefusal> | 'signed out';
 
-/** The cookies of a session, in the order in which they are read. */
-const COOKIES = { pages: [SESSION_COOKIE], door: [DOOR_COOKIE, SESSION_COOKIE] } as const;
+/** The cookies of a session, in the order in which they are read, and the names of sign-ins in the log. */
+const PLACES = {
+  pages: { cookies: [SESSION_COOKIE], byKey: 'console', byProvider: 'provider' },
+  door: { cookies: [DOOR_COOKIE, SESSION_COOKIE], byKey: 'door', byProvider: 'provider at the door' },
+} as const;
 
 /** Removes the session cookies of a browser. */
 function takeCookies(c: Context, seen: SeenOrigin): void {
-  for (const name of COOKIES.door)
+  for (const name of PLACES.door.cookies)
     if (cookieParts(c.req.header('cookie'), [name], seen).length > 0)
       setOwnCookie(c, name, { value: '', seen, maxAge: 0 });
 }
@@ -100,12 +105,12 @@ function takeCookies(c: Context, seen: SeenOrigin): void {
 /** Admits signed-in people as their key would be admitted. */
 export class SessionAuth {
   readonly #parts: SessionAuthParts;
-  readonly #names: readonly string[];
+  readonly #place: (typeof PLACES)[keyof typeof PLACES];
 
   /** @param of our own pages, or the door of a guarded service: a session started there works for both */
-  constructor(parts: SessionAuthParts, of: keyof typeof COOKIES = 'pages') {
+  constructor(parts: SessionAuthParts, of: keyof typeof PLACES = 'pages') {
     this.#parts = parts;
-    this.#names = COOKIES[of];
+    this.#place = PLACES[of];
   }
 
   /**
@@ -130,25 +135,39 @@ export class SessionAuth {
    * Signs in a person whom a provider has identified.
    * @throws SignInFailed; KeysError STORE_…
    */
-  async signInAs(c: Context, identified: Identified, seen: SeenOrigin): Promise<Admitted> {
+  async signInAs(c: Context, identified: Identified, seen: SeenOrigin): Promise<void> {
     const admission = await this.#admit(c, identified);
-    await this.begin(c, admission, seen);
-    return admission;
+    await this.#begin(c, admission, seen);
+    this.#noteSignIn(this.#place.byProvider, admission);
   }
 
-  /** Starts a session for a key. A session of a person only knows the key that stands for them. */
-  async signIn(c: Context, key: string, seen: SeenOrigin): Promise<OrRefusal<Admitted, PageRefusal>> {
+  /**
+   * Signs in a person with the key in a form.
+   * @returns the reason it was refused, if it was
+   * @throws KeysError STORE_…
+   */
+  async signIn(c: Context, form: URLSearchParams, seen: SeenOrigin): Promise<PageRefusal | undefined> {
+    const key = form.get('key')?.trim() ?? '';
+    // The page itself says that it takes no key.
+    if (!seen.isPrivate) return { status: 403, message: '', headers: {} };
+    if (key === '') return { status: 400, message: 'Enter an API key.', headers: {} };
     const admission = await admitKey(c, key, this.#parts.check);
-    if (!('refusal' in admission)) await this.begin(c, admission, seen);
-    return admission;
+    if ('refusal' in admission) return admission.refusal;
+    await this.#begin(c, admission, seen);
+    this.#noteSignIn(this.#place.byKey, admission);
+    return undefined;
+  }
+
+  #noteSignIn(reason: string, { principal }: Admitted): void {
+    this.#parts.refusals.add('signed in', { reason, prefix: prefixOf(principal.apiKey.publicId) });
   }
 
   /** Starts a session, and ends the previous one of this browser. */
-  async begin(c: Context, { principal, digest }: Admitted, seen: SeenOrigin): Promise<void> {
+  async #begin(c: Context, { principal, digest }: Admitted, seen: SeenOrigin): Promise<void> {
     await this.#end(c, seen);
     const cookie = await this.#parts.sessions.begin(principal.apiKey.id, digest, (random) => tokenAt(seen, random));
     const isKnown = cookieParts(c.req.header('cookie'), [DOOR_COOKIE], seen).length > 0;
-    for (const name of isKnown ? COOKIES.door : this.#names) giveSession(c, name, cookie, seen);
+    for (const name of isKnown ? PLACES.door.cookies : this.#place.cookies) giveSession(c, name, cookie, seen);
   }
 
   /**
@@ -206,7 +225,7 @@ export class SessionAuth {
     const session = token === undefined ? undefined : await this.#parts.sessions.find(token);
     const isOwn = session?.keyId === admission.principal.apiKey.id && session.secretDigest === admission.digest;
     if (session && !isOwn && c.req.method === 'POST') return 'signed out';
-    if (!isOwn) await this.begin(c, admission, seen);
+    if (!isOwn) await this.#begin(c, admission, seen);
     return { ...admission, isFresh: true };
   }
 
@@ -224,14 +243,14 @@ export class SessionAuth {
 
   /** Ends the sessions of all cookies. */
   async #end(c: Context, seen: SeenOrigin): Promise<void> {
-    for (const name of COOKIES.door) {
+    for (const name of PLACES.door.cookies) {
       const [cookie] = cookieParts(c.req.header('cookie'), [name], seen);
       if (cookie !== undefined) await this.#parts.sessions.end(tokenAt(seen, cookie));
     }
   }
 
   #cookieIn(c: Context, seen: SeenOrigin): string[] {
-    return cookieParts(c.req.header('cookie'), this.#names, seen);
+    return cookieParts(c.req.header('cookie'), this.#place.cookies, seen);
   }
 
   #tokenIn(c: Context, seen: SeenOrigin): string | undefined {

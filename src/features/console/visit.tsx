@@ -1,7 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
-import type { HtmlEscapedString } from 'hono/utils/html';
 import {
   type BearerEnv,
   type GraphQLPipeline,
@@ -18,7 +17,7 @@ import type { CredentialPlace } from '../../keys/secret/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import { type Assets, PAGE_HEADERS } from './assets.ts';
 import { MAKES_SECRET, operate, OperationFailed } from './operations.ts';
-import { Layout, type ListedPage, PAGES, ServiceHost, type SignedIn } from './parts/layout.tsx';
+import { type Frame, Layout, type ListedPage, PAGES, type SignedIn } from './parts/layout.tsx';
 import type { SentForm } from './sent-form.tsx';
 import { type Entered, KEY_FIELD } from './session-auth.ts';
 
@@ -177,12 +176,7 @@ export class Visit {
 
   /** Shows a page. @param title without the name of the program */
   page(title: string, content: Child, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-    const document = (
-      <Layout title={title} root={this.root} assets={this.#parts.assets} person={this.person}>
-        {content}
-      </Layout>
-    );
-    return sendPage(this.c, document, status, headers);
+    return sendPage(this.c, this.#parts, { title, root: this.root, person: this.person, status, headers }, content);
   }
 
   /** Shows the page after a form is done. */
@@ -240,29 +234,29 @@ export function answerHeaders(c: Context): Readonly<Record<string, string>> {
   return c.req.method === 'POST' ? { 'Cache-Control': 'private, no-cache' } : {};
 }
 
-/** Hosts of the service as browsers see them, by request. */
-const hosts = new WeakMap<Request, string>();
-
-/** Records the address under which a browser sees the service, for the page that answers it. */
-export function rememberOrigin(c: Context, origin: string): void {
-  hosts.set(c.req.raw, new URL(origin).host);
-}
-
-function hostOf(c: Context): string {
-  return hosts.get(c.req.raw) ?? new URL(c.req.url).host;
+/** A page to send. */
+interface SentPage extends Frame {
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Headers of all pages of its kind. */
+  readonly pageHeaders?: Readonly<Record<string, string>>;
 }
 
 export async function sendPage(
   c: Context,
-  document: HtmlEscapedString | Promise<HtmlEscapedString>,
-  status = 200,
-  headers: Readonly<Record<string, string>> = {},
-  pageHeaders: Readonly<Record<string, string>> = PAGE_HEADERS,
+  { assets, issuer }: Pick<PageParts, 'assets' | 'issuer'>,
+  { status = 200, headers, pageHeaders = PAGE_HEADERS, ...frame }: SentPage,
+  content: Child,
 ): Promise<Response> {
-  const page = <ServiceHost.Provider value={hostOf(c)}>{await document}</ServiceHost.Provider>;
+  const page = (
+    <Layout {...frame} assets={assets} host={new URL(issuer.of(c)).host}>
+      {content}
+    </Layout>
+  );
   // Parts of the page can render over several turns of the event loop.
   const text = (await html`<!doctype html>${page}`).toString();
-  return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...pageHeaders, ...headers } });
+  const all = { ...pageHeaders, ...(frame.person ? {} : answerHeaders(c)), ...headers };
+  return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: all });
 }
 
 /** Answers a signed-in person. */

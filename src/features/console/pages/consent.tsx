@@ -47,11 +47,11 @@ import {
 } from '../parts/field.tsx';
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { CreatesKeys } from '../permission-words.tsx';
-import { Layout, Message } from '../parts/layout.tsx';
+import { Message } from '../parts/layout.tsx';
 import { Done, Fact, Problem, Time, titleOf } from '../parts/notice.tsx';
 import { SignInFailed } from '../../people/failure.ts';
 import { startOf } from '../provider-way.ts';
-import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
+import { sendPage, type Visit } from '../visit.tsx';
 import { type Means, meansOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
 import type { Sessions } from '../../sessions/index.ts';
@@ -129,15 +129,9 @@ const ASKED = 'asked';
 export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): void {
   const { consent, catalog, clock, issuer, failures, refusals, enter } = parts;
 
-  const show = async (
-    c: Context,
-    { root }: Door,
-    { title, content, visit, again, status, headers, target }: Shown,
-  ): Promise<Response> => {
-    const around = { title, root, assets: parts.assets, isPlain: true, person: visit?.person, again };
-    const document = <Layout {...around}>{content}</Layout>;
-    const answered = visit ? headers : { ...answerHeaders(c), ...headers };
-    return sendPage(c, document, status, answered, plainPageHeaders(target));
+  const show = (c: Context, { root }: Door, { content, visit, target, ...shown }: Shown): Promise<Response> => {
+    const pageHeaders = plainPageHeaders(target);
+    return sendPage(c, parts, { ...shown, root, isPlain: true, person: visit?.person, pageHeaders }, content);
   };
   /** Answers a request, and shows errors as a page. */
   const answering =

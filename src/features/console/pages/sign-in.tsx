@@ -5,23 +5,20 @@ import {
   type NamedCommands,
   readForm,
   readQuery,
-  type RefusalLog,
   type SeenOrigin,
 } from '../../../http/index.ts';
-import { prefixOf } from '../../../keys/secret/index.ts';
 import type { PeopleSignIn } from '../../people/people-sign-in.ts';
 import type { Assets } from '../assets.ts';
 import type { SessionAuth } from '../session-auth.ts';
-import { Layout, MessagePage } from '../parts/layout.tsx';
+import { Message } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { addProviderWay, startOf } from '../provider-way.ts';
-import { answerHeaders, seeOther, sendPage } from '../visit.tsx';
+import { seeOther, sendPage } from '../visit.tsx';
 
 interface SignInParts {
   readonly assets: Assets;
   readonly sessionAuth: SessionAuth;
   readonly seenBy: (c: Context) => SeenOrigin;
-  readonly refusals: RefusalLog;
   readonly commands: NamedCommands;
   /** Signs people in at a provider; undefined if everyone signs in with a key or through a proxy. */
   readonly people?: PeopleSignIn | undefined;
@@ -43,24 +40,19 @@ const LOST: ReadonlyMap<string | null, string> = new Map([
 
 /** Adds the pages for signing in to the console and out of it. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
-  const { assets, sessionAuth, seenBy, refusals, guarded, commands, people } = parts;
+  const { assets, sessionAuth, seenBy, guarded, commands, people } = parts;
   const provider = people?.provider;
-  const show = (c: Context, shown: { next: string; problem?: string | undefined }, status = 200, headers = {}) =>
-    sendPage(
-      c,
-      SignIn({ assets, commands, provider: provider?.host, isPrivate: seenBy(c).isPrivate, ...shown }),
-      status,
-      {
-        ...answerHeaders(c),
-        ...headers,
-      },
+  const show = (c: Context, shown: { next: string; problem?: string | undefined }, status = 200, headers = {}) => {
+    const { isPrivate } = seenBy(c);
+    const content = (
+      <SignIn brand={assets.brand} commands={commands} provider={provider?.host} isPrivate={isPrivate} {...shown} />
     );
+    return sendPage(c, parts, { title: 'Sign in', root: ROOT, status, headers }, content);
+  };
 
   /** Opens another page of ours by itself, so that the browser sends the session cookie. */
-  const openAgain = (c: Context, root: string, again: string) => {
-    const around = { title: 'Sign in', root, assets, again };
-    return sendPage(c, <Layout {...around}>{<OneMoment here={again} />}</Layout>);
-  };
+  const openAgain = (c: Context, root: string, again: string) =>
+    sendPage(c, parts, { title: 'Sign in', root, again }, <OneMoment here={again} />);
 
   app.get(`${path}/sign-in`, (c) =>
     guarded(c, ROOT, async () => {
@@ -76,36 +68,26 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       const seen = seenBy(c);
       const form = await readForm(c, 'This page is answered');
       const next = nextIn(form.get('next') ?? undefined);
-      const key = form.get('key')?.trim() ?? '';
-      if (!seen.isPrivate) return show(c, { next }, 403);
-      if (key === '') return show(c, { next, problem: 'Enter an API key.' }, 400);
-      const entered = await sessionAuth.signIn(c, key, seen);
-      if ('refusal' in entered) {
-        const { status, message, headers } = entered.refusal;
-        return show(c, { next, problem: message }, status, headers);
-      }
-      refusals.add('signed in', { reason: 'console', prefix: prefixOf(entered.principal.apiKey.publicId) });
-      return seeOther(c, ROOT + next);
+      const refusal = await sessionAuth.signIn(c, form, seen);
+      return refusal
+        ? show(c, { next, problem: refusal.message }, refusal.status, refusal.headers)
+        : seeOther(c, ROOT + next);
     }),
   );
   app.post(`${path}/sign-out`, (c) =>
     guarded(c, ROOT, async () => {
       await sessionAuth.signOut(c, seenBy(c));
       if (!sessionAuth.isByProxy(c, seenBy(c))) return seeOther(c, `${ROOT}sign-in`);
-      const said = {
-        title: 'Sign out at the proxy',
-        message: 'You signed in through the proxy in front of this service. Sign out there.',
-      };
-      return sendPage(c, MessagePage({ root: ROOT, assets, ...said }), 200, answerHeaders(c));
+      const title = 'Sign out at the proxy';
+      const message = 'You signed in through the proxy in front of this service. Sign out there.';
+      return sendPage(c, parts, { title, root: ROOT }, <Message root={ROOT} title={title} message={message} />);
     }),
   );
   if (people?.provider)
     addProviderWay(app, `${path}/sign-in`, {
       people,
       sessionAuth,
-      refusals,
       seenBy,
-      place: 'provider',
       parameter: 'next',
       readNext: nextIn,
       addressOf: (c) => `${parts.issuer.of(c)}${path}/sign-in`,
@@ -157,14 +139,15 @@ export function OneMoment({ here }: { here: string }) {
 }
 
 function SignIn({
-  assets,
+  brand,
   commands,
   next,
   problem,
   provider,
   isPrivate,
 }: {
-  assets: Assets;
+  /** The name of the service. */
+  brand: string;
   commands: NamedCommands;
   next: string;
   problem?: string | undefined;
@@ -173,27 +156,25 @@ function SignIn({
   isPrivate: boolean;
 }) {
   return (
-    <Layout title="Sign in" root={ROOT} assets={assets}>
-      <div class="narrow">
-        <h1>Sign in to {assets.brand}</h1>
-        <SignInForm
-          action={`${ROOT}sign-in`}
-          back={{ name: 'next', value: next }}
-          service={assets.brand}
-          page="the console"
-          help={
-            'You can see and do what your key allows. You are signed out after 30 minutes without activity, ' +
-            'and after 8 hours at most.'
-          }
-          problem={problem}
-          provider={provider}
-          isPrivate={isPrivate}
-        />
-        <p class="help">
-          No key? Ask the administrator, or run <code>{commands.create}</code> on the server.
-        </p>
-      </div>
-    </Layout>
+    <div class="narrow">
+      <h1>Sign in to {brand}</h1>
+      <SignInForm
+        action={`${ROOT}sign-in`}
+        back={{ name: 'next', value: next }}
+        service={brand}
+        page="the console"
+        help={
+          'You can see and do what your key allows. You are signed out after 30 minutes without activity, ' +
+          'and after 8 hours at most.'
+        }
+        problem={problem}
+        provider={provider}
+        isPrivate={isPrivate}
+      />
+      <p class="help">
+        No key? Ask the administrator, or run <code>{commands.create}</code> on the server.
+      </p>
+    </div>
   );
 }
 
@@ -220,20 +201,16 @@ export function SignInForm({
   provider: string | undefined;
   isPrivate: boolean;
 }) {
-  const said = problem !== undefined && <Problem>{problem}</Problem>;
   if (!isPrivate)
     return (
-      <>
-        {said}
-        <Problem>
-          You can't sign in here over http, because others could read your key. Open {page} over https, or on the
-          machine itself.
-        </Problem>
-      </>
+      <Problem>
+        You can't sign in here over http, because others could read your key. Open {page} over https, or on the machine
+        itself.
+      </Problem>
     );
   return (
     <>
-      {said}
+      {problem !== undefined && <Problem>{problem}</Problem>}
       {provider !== undefined && (
         <p>
           <a class="button primary" href={startOf(action, back.name, back.value)} data-next>

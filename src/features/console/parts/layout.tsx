@@ -1,31 +1,32 @@
-import { type Child, createContext, useContext } from 'hono/jsx';
+import type { Child } from 'hono/jsx';
 import type { Action } from '../../../keys/permissions/index.ts';
 import type { Assets } from '../assets.ts';
 
-/** Host of the service as browsers see it. Every page shows it. */
-export const ServiceHost = createContext('');
+/** The frame of a page. */
+export interface Frame {
+  /** Without the name of the service. */
+  readonly title: string;
+  /** Prefix of page addresses: see `Visit.root`. */
+  readonly root: string;
+  /** The signed-in person, if any. */
+  readonly person?: SignedIn | undefined;
+  /** Address that the page opens by itself. */
+  readonly again?: string | undefined;
+  /** Loads no script. */
+  readonly isPlain?: boolean;
+}
 
-/** The frame of every page. */
+/** @param host of the service as browsers see it, if it has one of its own */
 export function Layout({
   title,
   root,
-  assets,
   person,
   again,
   isPlain = false,
+  assets,
+  host,
   children,
-}: {
-  title: string;
-  root: string;
-  assets: Assets;
-  /** The signed-in person, if any. */
-  person?: SignedIn | undefined;
-  /** Address that the page opens by itself. */
-  again?: string | undefined;
-  /** Loads no script. */
-  isPlain?: boolean;
-  children?: Child;
-}) {
+}: Frame & { assets: Assets; host?: string; children?: Child }) {
   return (
     <html lang="en">
       <head>
@@ -43,7 +44,7 @@ export function Layout({
         <a class="skip" href="#main">
           Skip to the content
         </a>
-        <Header root={root} name={assets.brand} person={person} />
+        <Header root={root} name={assets.brand} host={host} person={person} />
         <main id="main" tabindex={-1}>
           {children}
         </main>
@@ -83,11 +84,20 @@ export interface SignedIn {
 }
 
 /** Shows the name and host of the service and, to a signed-in person, their key, the navigation and the way out. */
-function Header({ root, name: service, person }: { root: string; name: string; person: SignedIn | undefined }) {
-  const host = useContext(ServiceHost);
+function Header({
+  root,
+  name: service,
+  host,
+  person,
+}: {
+  root: string;
+  name: string;
+  host: string | undefined;
+  person: SignedIn | undefined;
+}) {
   const brand = (
     <>
-      <strong>{service}</strong> {host !== '' && <span class="host">{host}</span>}
+      <strong>{service}</strong> {host !== undefined && <span class="host">{host}</span>}
     </>
   );
   if (!person)
@@ -123,15 +133,6 @@ function Header({ root, name: service, person }: { root: string; name: string; p
 /** Checks whether an address is a page or below it. */
 function isAt(here: string, path: string): boolean {
   return path === '' ? here.endsWith('/console/') : here.includes(`/console/${path}`);
-}
-
-/** A page with a message, for everyone. */
-export function MessagePage({ assets, ...said }: { root: string; assets: Assets; title: string; message: string }) {
-  return (
-    <Layout title={said.title} root={said.root} assets={assets}>
-      <Message {...said} />
-    </Layout>
-  );
 }
 
 /** A message, with a link back to the console for people who come from there. */
