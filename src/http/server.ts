@@ -18,7 +18,6 @@ import {
   endpointOf,
   IdentifiedResponse,
   isAnswering,
-  LastAnswers,
   notingFor,
   REQUEST_ID,
   type RequestPlaces,
@@ -291,9 +290,8 @@ export async function serveRequests(
     },
     async stop(graceMs = STOP_GRACE_MS) {
       certificate?.end();
-      const stopped = stop(server, connections, graceMs);
       stopping.abort();
-      await stopped;
+      await stop(server, connections, graceMs);
     },
   };
 }
@@ -329,7 +327,6 @@ function beginInOrder(begin: RequestHandler['handle'], incoming: IncomingMessage
 
 async function stop(server: Server, connections: Connections, graceMs: number): Promise<void> {
   const deadline = setTimeout(() => connections.closeAll(), graceMs);
-  new LastAnswers(server, connections.carriers()); // oxlint-disable-line no-new -- it listens
   // Connections that are established already are accepted in the next turns.
   const turns = graceMs > 0 ? 2 : 0;
   for (let turn = 0; turn < turns; turn += 1) await setImmediate();

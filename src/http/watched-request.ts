@@ -333,7 +333,7 @@ export class UnreadAnswers {
 
 /** The property of a connection with the response that is next, or being sent. A WeakMap of all would cost more. */
 const RESPONSE = Symbol('response');
-/** The property with the response to the latest request, which waits for earlier ones. */
+/** The property with the response to the latest request, which can wait for earlier ones. */
 const LATEST = Symbol('latest response');
 type Answering = Duplex & { [RESPONSE]?: ServerResponse; [LATEST]?: ServerResponse };
 
@@ -341,11 +341,6 @@ type Answering = Duplex & { [RESPONSE]?: ServerResponse; [LATEST]?: ServerRespon
 export function isAnswering(socket: Duplex): boolean {
   const response = (socket as Answering)[RESPONSE];
   return response !== undefined && response.headersSent && !response.writableFinished;
-}
-
-/** The response to the latest request of a connection, which may be sent already. */
-function latestResponse(socket: Duplex): ServerResponse | undefined {
-  return (socket as Answering)[LATEST];
 }
 
 /** The encoding given to `end`, if any. */
@@ -373,6 +368,15 @@ export function responseClass(unread: UnreadAnswers, stopping: AbortSignal): typ
     constructor(...args: ConstructorParameters<typeof ServerResponse<IncomingMessage>>) {
       super(...args);
       (this.req.socket as Answering)[LATEST] = this;
+    }
+
+    /**
+     * While the server stops, each connection's last answer says that the connection closes (RFC 9112, section 9.6), so
+     * that no further request is sent into it. Pipelined requests are answered first.
+     */
+    override writeHead(status: number, reason?: unknown, headers?: unknown): this {
+      if (stopping.aborted && (this.req.socket as Answering)[LATEST] === this) this.shouldKeepAlive = false;
+      return super.writeHead(status, reason, headers);
     }
 
     override assignSocket(socket: Socket): void {
@@ -403,33 +407,6 @@ export function responseClass(unread: UnreadAnswers, stopping: AbortSignal): typ
       return this;
     }
   };
-}
-
-/**
- * Lets a stopping server announce, with each connection's next answer, that the connection will close (RFC 9112, 9.6),
- * so that no further request is sent into it. Pipelined requests are answered first.
- */
-export class LastAnswers {
-  readonly #of = new WeakMap<Duplex, ServerResponse>();
-
-  /** @param open the carriers of requests on open connections */
-  constructor(server: Server, open: Iterable<Duplex>) {
-    const mark = (incoming: IncomingMessage, outgoing: ServerResponse) => this.#mark(incoming.socket, outgoing);
-    for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, mark);
-    for (const socket of open) {
-      const response = latestResponse(socket);
-      if (response && !response.writableFinished) this.#mark(socket, response);
-    }
-  }
-
-  #mark(socket: Duplex, response: ServerResponse): void {
-    const previous = this.#of.get(socket);
-    if (previous && !previous.headersSent) previous.shouldKeepAlive = true;
-    // Too late, or the client itself has requested it.
-    if (response.headersSent || !response.shouldKeepAlive) return;
-    response.shouldKeepAlive = false;
-    this.#of.set(socket, response);
-  }
 }
 
 /** The limits of a server's connections. */
@@ -480,11 +457,6 @@ export class Connections {
       secured.set(client, socket);
       socket.once('close', () => secured.delete(client));
     });
-  }
-
-  /** The sockets that carry requests. */
-  carriers(): Iterable<Socket> {
-    return this.#secured?.values() ?? this.#open;
   }
 
   /** Closes connections on which no request has begun to arrive: Node does not consider them idle. */
