@@ -2,10 +2,10 @@
 export {
   grantLease,
   type Lease,
+  type LeasedLimit,
   type LeaseGrant,
   type LeaseRequest,
   type LimitState,
   type LimitStore,
-  readLeaseRequests,
 } from './lease.ts';
 export { type Answer, AttemptCounter, type Limited, Limiter, type Standing } from './limiter.ts';

@@ -1,19 +1,5 @@
 import type { AppliedLimit } from '../keys/authorization/index.ts';
-import {
-  checkOptions,
-  count,
-  isBudget,
-  type Limit,
-  LIMIT_SECONDS,
-  list,
-  options,
-  parseLimits,
-  required,
-  type Rule,
-  splitLimit,
-  text,
-  uuid,
-} from '../keys/basics/index.ts';
+import { isBudget, type Limit, LIMIT_SECONDS, splitLimit } from '../keys/basics/index.ts';
 
 /**
  * A limit in terms of the generic cell rate algorithm (GCRA, ITU-T I.371): `burst` requests at once, then one per
@@ -96,44 +82,7 @@ export interface LeaseRequest {
   readonly lifeUs: number;
 }
 
-const isLimit: Rule<Limit> = (value, name) => text(value, name) ?? parseLimits([value as string]).issues[0]?.message;
-
-/** The longest name of a holder or a route, since both are stored with the limit. */
-const MAX_NAME = 100;
-const isName: Rule<string> = (value, name) =>
-  text(value, name) ?? ((value as string).length > MAX_NAME ? `has more than ${MAX_NAME} characters.` : undefined);
-const isNumber: Rule<number> = (value, name) =>
-  count(value, name) ?? (Number.isSafeInteger(value) ? undefined : 'is too large.');
-
-const REQUESTS = list(
-  options<LeaseRequest>({
-    holder: required(isName),
-    turn: required(isNumber),
-    used: required(isNumber),
-    limits: required(
-      list(
-        options<LeasedLimit>({
-          keyId: required(uuid),
-          limit: required(isLimit),
-          route: isName,
-          weight: isNumber,
-          unusedAt: required(isNumber),
-        }),
-        1,
-      ),
-    ),
-    waiting: required(isNumber),
-    ahead: required(isNumber),
-    lifeUs: required(isNumber),
-  }),
-);
-
-/** Reads a lease request of another process. @throws KeysError OPTION_INVALID */
-export function readLeaseRequests(given: unknown): readonly LeaseRequest[] {
-  checkOptions('The leases', { requests: given }, { requests: required(REQUESTS) });
-  return given as LeaseRequest[];
-}
-
+/** The store's answer to a request. */
 export interface LeaseGrant {
   /** The time of the store's clock, in microseconds since 1970. */
   readonly now: number;

@@ -11,7 +11,6 @@ import {
 import {
   available,
   availableAt,
-  type LeasedLimit,
   type LeaseGrant,
   type LeaseRequest,
   type LimitStore,
@@ -42,10 +41,6 @@ interface KnownLimit extends LimitParts, AppliedLimit {
   /** See `LeasedLimit`. */
   unusedAt: number;
 }
-
-/** The limits of keys, by id. */
-type KeyLimits = ReadonlyMap<string, readonly Limit[]>;
-const UNUSED: LeaseGrant['limits'][number] = { unusedAt: 0, leased: 0 };
 
 /** The part of the shortest period of its limits for which a lease can be used. */
 const LIFE_PART = 1 / 10;
@@ -244,37 +239,9 @@ export class Limiter {
     return this.#entries.get(limitsId)?.allowance.isUsedUp(this.#now()) ?? false;
   }
 
-  /**
-   * Leases for a server without a store, which enforces the same limits: see `LimitStore`. Limits of keys are those
-   * stored here, whatever it sends, and its holders are kept apart from others. It states the limits of routes itself.
-   * @param by the id of its key
-   * @param limitsOf the limits of existing keys
-   * @throws KeysError STORE_…
-   */
-  async leaseFor(
-    requests: readonly LeaseRequest[],
-    { by, limitsOf }: { by: string; limitsOf: (ids: readonly string[]) => Promise<KeyLimits> },
-  ): Promise<(LeaseGrant | undefined)[]> {
-    const known = await limitsOf([...new Set(requests.flatMap(({ limits }) => limits.map(({ keyId }) => keyId)))]);
-    const grants: (LeaseGrant | undefined)[] = requests.map(() => undefined);
-    const asked: { index: number; request: LeaseRequest; held: boolean[] }[] = [];
-    for (const [index, request] of requests.entries()) {
-      if (!request.limits.every(({ keyId }) => known.has(keyId))) continue;
-      const all = request.limits.map((limit) => (limit.route === undefined ? ownLimit(limit, known) : limit));
-      const [limits, held] = [all.flatMap((limit) => limit ?? []), all.map((limit) => limit !== undefined)];
-      if (limits.length > 0)
-        asked.push({ index, request: { ...request, holder: `${by} ${request.holder}`, limits }, held });
-      // The limit was removed, which that server does not know yet.
-      else
-        grants[index] = { now: Date.now() * 1000, granted: request.waiting, ahead: 0, limits: held.map(() => UNUSED) };
-    }
-    const given = asked.length === 0 ? [] : await this.#options.store.lease(asked.map(({ request }) => request));
-    for (const [position, { index, held }] of asked.entries()) {
-      const grant = given[position];
-      const limits = grant && [...grant.limits];
-      grants[index] = grant && { ...grant, limits: held.map((isHeld) => (isHeld ? limits!.shift()! : UNUSED)) };
-    }
-    return grants;
+  /** The limits that the processes of a store share. */
+  get store(): LimitStore {
+    return this.#options.store;
   }
 
   /** The number of allowances: one for each set of limits in use. */
@@ -396,13 +363,6 @@ export class Limiter {
       if (!isAsking && allowance.isIdle(now)) this.#entries.delete(id);
     if (this.#entries.size > 0) this.#options.schedule(() => this.#sweep(), SWEEP_MS);
   }
-}
-
-/** The limit of a key in the same unit; undefined if it has none. */
-function ownLimit(asked: LeasedLimit, known: KeyLimits): LeasedLimit | undefined {
-  const { unit } = splitLimit(asked.limit);
-  const limit = known.get(asked.keyId)?.find((each) => splitLimit(each).unit === unit);
-  return limit && { ...asked, limit };
 }
 
 /** The most names of each width that are counted separately, to limit memory. */

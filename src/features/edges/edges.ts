@@ -83,8 +83,6 @@ export const EDGE_FORMS = {
   leaseMs: { least: 100, most: 60_000 },
   mostRestMs: 60_000,
 } as const;
-/** The most limits for which it can request leases at once. */
-export const MAX_FEED_LEASES = 100;
 const NEVER: Knowledge = { times: -1, revision: -1 };
 /**
  * How much earlier an edge must stop than its lease ends, in milliseconds: two clocks run at slightly different rates.

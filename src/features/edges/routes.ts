@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { constants, createZstdCompress, zstdCompressSync } from 'node:zlib';
 import type { Context, Hono } from 'hono';
 import { isKeysError } from '../../keys/basics/index.ts';
-import { readLeaseRequests } from '../../limits/index.ts';
 import {
   type Admitted,
   answering,
@@ -25,7 +24,8 @@ import {
   unavailable,
   withFields,
 } from '../../http/index.ts';
-import { answerLines, EDGE_FORMS, type EdgePoll, type Edges, MAX_FEED_LEASES } from './edges.ts';
+import { answerLines, EDGE_FORMS, type EdgePoll, type Edges } from './edges.ts';
+import { leaseToEdge } from './leases.ts';
 import { Origin } from './origin.ts';
 import { readEdgeReport } from './reports.ts';
 
@@ -109,13 +109,8 @@ export function addFeed(
     '/feed/leases',
     auth,
     answeringOnly('POST', async (c) => {
-      const requests = readLeaseRequests(await readJson(c, 'Leases are requested', MAX_REPORT_BYTES));
-      if (requests.length > MAX_FEED_LEASES) throw badRequest(`There are more than ${MAX_FEED_LEASES} leases.`);
-      const asking = {
-        by: c.get('principal').apiKey.id,
-        limitsOf: (ids: readonly string[]) => origin.limitsOf(ids),
-      };
-      return jsonReply((await keys.limiter.leaseFor(requests, asking)).map((grant) => grant ?? null));
+      const requests = await readJson(c, 'Leases are requested', MAX_REPORT_BYTES);
+      return jsonReply(await leaseToEdge(keys, requests, c.get('principal').apiKey.id));
     }),
   );
 }

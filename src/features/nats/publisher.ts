@@ -2,9 +2,8 @@ import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { BackgroundContext } from '../../feature.ts';
 import type { FeedByNats } from './settings.ts';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
-import { readLeaseRequests } from '../../limits/index.ts';
 import type { Log } from '../../log.ts';
-import { edgesOf, MAX_FEED_LEASES, Origin, readEdgeReport } from '../edges/index.ts';
+import { edgesOf, leaseToEdge, Origin, readEdgeReport } from '../edges/index.ts';
 import { connectTo, failureOf, namesOf, type Nats, readMessage } from './connection.ts';
 import { type Answering, isPublished, pause, type SeenBucket, Turn } from './turn.ts';
 
@@ -75,13 +74,9 @@ export class NatsPublisher {
     });
     connection.subscribe(leases, {
       queue,
-      callback: this.#answering(async ({ requests }, { id: by }) => {
-        const read = readLeaseRequests(requests);
-        if (read.length > MAX_FEED_LEASES) throw new KeysError('OPTION_INVALID', 'There are too many leases.');
-        const keys = this.#options.keys();
-        const asking = { by, limitsOf: (ids: readonly string[]) => keys.feature(Origin).limitsOf(ids) };
-        return { grants: (await keys.limiter.leaseFor(read, asking)).map((grant) => grant ?? null) };
-      }),
+      callback: this.#answering(async ({ requests }, { id }) => ({
+        grants: await leaseToEdge(this.#options.keys(), requests, id),
+      })),
     });
   }
 
