@@ -339,13 +339,10 @@ export interface OpenKeys {
     verify(secret: string | null | undefined, options?: CheckRequestOptions): Promise<CheckedRequest>;
     create(input: NewKey, by: Asking): Promise<CreatedKey>;
     get(idOrName: string, by: Asking): Promise<ApiKey | undefined>;
-    findById(id: string, by: Asking): Promise<ApiKey | undefined>;
-    findByName(name: string, by: Asking): Promise<ApiKey | undefined>;
     list(query: PageQuery, by: Asking): Promise<Page>;
     update(id: string, change: KeyChange, by: Asking): Promise<UpdatedKey>;
     disable(id: string, by: Asking): Promise<ChangedKey>;
     enable(id: string, by: Asking): Promise<ChangedKey>;
-    setEnabled(id: string, enabled: boolean, by: Asking): Promise<ChangedKey>;
     rotate(id: string, request: RotationRequest, by: Asking): Promise<RotatedKey>;
     finishRotation(id: string, by: Asking): Promise<ChangedKey>;
     rollBackRotation(id: string, by: Asking): Promise<ChangedKey>;
@@ -1517,6 +1514,85 @@ export interface HourUse extends OutcomeCounts {
     start: number;
 }
 
+export declare const HTTP_ERRORS: {
+    INVALID_REQUEST: {
+        status: number;
+        meaning: string;
+    };
+    BAD_REQUEST: {
+        status: number;
+        meaning: string;
+    };
+    METHOD_NOT_ALLOWED: {
+        status: number;
+        meaning: string;
+    };
+    NOT_ACCEPTABLE: {
+        status: number;
+        meaning: string;
+    };
+    TIMEOUT: {
+        status: number;
+        meaning: string;
+    };
+    BODY_TOO_LARGE: {
+        status: number;
+        meaning: string;
+    };
+    URL_TOO_LONG: {
+        status: number;
+        meaning: string;
+    };
+    UNSUPPORTED_MEDIA_TYPE: {
+        status: number;
+        meaning: string;
+    };
+    EXPECTATION_FAILED: {
+        status: number;
+        meaning: string;
+    };
+    HEADERS_TOO_LARGE: {
+        status: number;
+        meaning: string;
+    };
+    INTERNAL_SERVER_ERROR: {
+        status: number;
+        meaning: string;
+    };
+    SERVICE_UNAVAILABLE: {
+        status: number;
+        meaning: string;
+    };
+    OVERLOADED: {
+        status: number;
+        meaning: string;
+    };
+    PERSISTED_QUERY_NOT_SUPPORTED: {
+        graphql: true;
+        meaning: string;
+    };
+    GRAPHQL_PARSE_FAILED: {
+        graphql: true;
+        meaning: string;
+    };
+    GRAPHQL_VALIDATION_FAILED: {
+        graphql: true;
+        meaning: string;
+    };
+    INTROSPECTION_OFF: {
+        graphql: true;
+        meaning: string;
+    };
+    COST_EXCEEDED: {
+        graphql: true;
+        meaning: string;
+    };
+    TIME_EXCEEDED: {
+        graphql: true;
+        meaning: string;
+    };
+};
+
 export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'shortcut'> & {
     readonly routeContext: RouteContext;
 };
@@ -2097,7 +2173,13 @@ export interface Reply {
     readonly text: string;
     readonly bytes?: Uint8Array<ArrayBuffer> | undefined;
     readonly headers?: Readonly<Record<string, string>> | undefined;
+    readonly error?: {
+        readonly code: ReplyCode;
+        readonly message: string;
+    };
 }
+
+export type ReplyCode = ErrorCode | keyof typeof HTTP_ERRORS;
 
 export interface RepositoryWriteOptions {
     revokes?: boolean | undefined;

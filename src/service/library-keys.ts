@@ -15,7 +15,6 @@ import {
   type Rule,
   textOr,
   UUID,
-  yesOrNo,
   suggestion,
 } from '../keys/basics/index.ts';
 import { isAdded } from '../keys/added/index.ts';
@@ -55,10 +54,6 @@ export interface OpenKeys {
   create(input: NewKey, by: Asking): Promise<CreatedKey>;
   /** The key with this id or name; undefined if there is none that the actor can read. */
   get(idOrName: string, by: Asking): Promise<ApiKey | undefined>;
-  /** @deprecated Use `get`, which takes an id as well as a name. */
-  findById(id: string, by: Asking): Promise<ApiKey | undefined>;
-  /** @deprecated Use `get`, which takes a name as well as an id. */
-  findByName(name: string, by: Asking): Promise<ApiKey | undefined>;
   /** Lists the keys that the actor can read: all of them, or its own. */
   list(query: PageQuery, by: Asking): Promise<Page>;
   /** Changes a key. */
@@ -67,8 +62,6 @@ export interface OpenKeys {
   disable(id: string, by: Asking): Promise<ChangedKey>;
   /** Enables a key that was disabled. */
   enable(id: string, by: Asking): Promise<ChangedKey>;
-  /** @deprecated Use `enable` or `disable`. */
-  setEnabled(id: string, enabled: boolean, by: Asking): Promise<ChangedKey>;
   /** Gives a key a new secret; the previous one keeps working until the grace period ends. */
   rotate(id: string, request: RotationRequest, by: Asking): Promise<RotatedKey>;
   /** Revokes the previous secret at once. */
@@ -118,8 +111,6 @@ const METHODS = {
     // A name never has the hyphens of an id.
     input: ({ idOrName }: { idOrName: string }) => (UUID.test(idOrName) ? { id: idOrName } : { name: idOrName }),
   },
-  findById: { operation: 'apiKey', takes: { id: anyText } },
-  findByName: { operation: 'apiKey', takes: { name: anyText } },
   list: { operation: 'apiKeys', takes: { query: anything } },
   update: { operation: 'updateApiKey', takes: { id: anyText, change: anything } },
   disable: {
@@ -132,7 +123,6 @@ const METHODS = {
     takes: { id: anyText },
     input: ({ id }: { id: string }) => ({ id, enabled: true }),
   },
-  setEnabled: { operation: 'setApiKeyEnabled', takes: { id: anyText, enabled: yesOrNo } },
   rotate: { operation: 'rotateApiKey', takes: { id: anyText, request: anything } },
   finishRotation: { operation: 'finishApiKeyRotation', takes: { id: anyText } },
   rollBackRotation: { operation: 'rollBackApiKeyRotation', takes: { id: anyText } },

@@ -60,15 +60,4 @@ describe('the methods of an open key store', () => {
     assert.equal((await keys.delete([two!.apiKey.id, three!.apiKey.id, 'unknown'], by)).length, 2);
     assert.deepEqual((await keys.list({}, by)).keys, []);
   });
-
-  it('find and enable keys by their former names', async () => {
-    const { key: secret, apiKey } = await keys.create({ name: 'CI', roles: ['GUEST'] }, by);
-    assert.deepEqual([await keys.findById(apiKey.id, by), await keys.findByName('CI', by)], [apiKey, apiKey]);
-    assert.deepEqual([await keys.findById('CI', by), await keys.findByName(apiKey.id, by)], [undefined, undefined]);
-    for (const enabled of [false, true]) {
-      await keys.setEnabled(apiKey.id, enabled, by);
-      assert.equal((await keys.verify(secret)).ok, enabled);
-    }
-    await assert.rejects(keys.setEnabled(apiKey.id, 'no' as never, by), { code: 'OPTION_INVALID' });
-  });
 });

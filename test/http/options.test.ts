@@ -280,13 +280,10 @@ describe('options of the library', () => {
     const calls: Readonly<Record<string, (...by: [never]) => Promise<unknown>>> = {
       create: (...by) => open.create({ name: 'A', roles: ['GUEST'] }, ...by),
       get: (...by) => open.get('A', ...by),
-      findById: (...by) => open.findById('id', ...by),
-      findByName: (...by) => open.findByName('A', ...by),
       list: (...by) => open.list({}, ...by),
       update: (...by) => open.update('id', {}, ...by),
       disable: (...by) => open.disable('id', ...by),
       enable: (...by) => open.enable('id', ...by),
-      setEnabled: (...by) => open.setEnabled('id', false, ...by),
       rotate: (...by) => open.rotate('id', {}, ...by),
       finishRotation: (...by) => open.finishRotation('id', ...by),
       rollBackRotation: (...by) => open.rollBackRotation('id', ...by),

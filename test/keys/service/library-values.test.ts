@@ -52,7 +52,7 @@ describe('what programs get from the library', () => {
       await assert.rejects(keys.update(apiKey.id, { metadata } as object, { actor: OPERATOR }), {
         code: 'INPUT_INVALID',
       });
-    assert.deepEqual((await keys.findById(apiKey.id, { actor: OPERATOR }))?.metadata, { a: 1 });
+    assert.deepEqual((await keys.get(apiKey.id, { actor: OPERATOR }))?.metadata, { a: 1 });
     await keys.close();
   });
 });
