@@ -17,7 +17,6 @@ export {
   readDocument,
   RecentlyUsed,
   type RequestBudget,
-  withoutStackTrace,
   writeData,
 } from './execution/index.ts';
 export type { FeatureSchema } from './feature-schema.ts';

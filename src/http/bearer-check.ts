@@ -10,7 +10,7 @@ import {
   type RequestTo,
 } from './received.ts';
 import {
-  codeOf,
+  type ErrorReply,
   errorReply,
   rateLimitFields,
   type RateLimitFields,
@@ -94,7 +94,7 @@ class RequestObserver implements AccessObserver {
 }
 
 /** The result of checking a request against its key's restrictions; `gone` if the key was deleted during the check. */
-type LimitDecision = OrRefusal<{ readonly fields: RateLimitFields | undefined }, Reply> | 'gone';
+type LimitDecision = OrRefusal<{ readonly fields: RateLimitFields | undefined }, ErrorReply> | 'gone';
 
 /** Enforces the restrictions of keys: the networks and the number of their requests. */
 class LimitCheck {
@@ -139,7 +139,7 @@ class LimitCheck {
     { networks }: Restrictions,
     request: Received,
     usedAt?: number,
-  ): Reply | undefined {
+  ): ErrorReply | undefined {
     if (networks.length === 0) return undefined;
     const { address, isCertain, unclear } = this.#context.clients.of(request);
     if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
@@ -173,7 +173,7 @@ class LimitCheck {
 }
 
 /** The reply to an invalid key after too many others from its address. */
-export function tooManyFailures(waitUs: number): Reply {
+export function tooManyFailures(waitUs: number): ErrorReply {
   const seconds = secondsUntil(waitUs);
   const message = `Too many requests with invalid API keys from your address. Try again in ${inWords(seconds)}.`;
   return errorReply('RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
@@ -184,7 +184,7 @@ function inWords(seconds: number): string {
 }
 
 /** The reply to a request over a limit, about the exhausted limit with the longest wait. */
-function overLimit(standings: readonly Standing[]): Reply {
+function overLimit(standings: readonly Standing[]): ErrorReply {
   const fewest = Math.min(...standings.map(({ remaining }) => remaining));
   const isShort = ({ remaining, weight }: Standing) => remaining < weight;
   // If none is known to be short, other processes hold leases, which may have been returned in the meantime.
@@ -260,7 +260,7 @@ function missingFrom(principal: Principal, { items, isEnough }: Requirement): Pe
 }
 
 /** The principal of a request, or the reply to a refused one. */
-export type Admission = OrRefusal<Admitted, Reply>;
+export type Admission = OrRefusal<Admitted, ErrorReply>;
 
 /** Records the key of the request, or its refusal, and the end of the stage. */
 function withDetails(
@@ -271,7 +271,7 @@ function withDetails(
   const note = (settled: Admission): Admission => {
     details.keyFrom = keyFrom;
     if ('principal' in settled) details.prefix = prefixOf(settled.principal.apiKey.publicId);
-    else details.code = codeOf(settled.refusal);
+    else details.code = settled.refusal.error.code;
     details.ended('authenticate');
     return settled;
   };
@@ -451,7 +451,7 @@ export class BearerCheck {
   }
 
   /** Refuses a key for another audience like an invalid one (RFC 6750, section 3.1). */
-  #refuseAudience(request: Received, principal: Principal): { refusal: Reply } {
+  #refuseAudience(request: Received, principal: Principal): { refusal: ErrorReply } {
     this.#limits.noteRefused('key refused', 'audience', principal, request);
     return this.#refuse(request, 'UNAUTHENTICATED', NOT_VALID, 'invalid_token');
   }
@@ -501,14 +501,14 @@ export class BearerCheck {
    * The reply to a key that lacks permissions. The scope includes its present grants and its replacement, so that an
    * application that asks for it keeps what it had.
    */
-  lacking(request: Received, { apiKey }: Principal, missing: readonly Permission[], word = 'and'): Reply {
+  lacking(request: Received, { apiKey }: Principal, missing: readonly Permission[], word = 'and'): ErrorReply {
     const had = apiKey.audience === null ? [] : [...scopeItems(apiKey), replacing(apiKey.id)];
     const scope = `, scope="${[...new Set([...had, ...missing])].join(' ')}"`;
     const message = `This key lacks ${formatList(missing, word)}.`;
     return this.#refuse(request, 'FORBIDDEN', message, 'insufficient_scope', scope).refusal;
   }
 
-  #refuseGone(request: Received, { apiKey }: Principal): { refusal: Reply } {
+  #refuseGone(request: Received, { apiKey }: Principal): { refusal: ErrorReply } {
     return this.#refuseKey(request, 'unknown', prefixOf(apiKey.publicId), this.#context.clients.of(request).address);
   }
 
@@ -518,7 +518,7 @@ export class BearerCheck {
     reason: RefusalReason,
     prefix: string | undefined,
     address: string | undefined,
-  ): { refusal: Reply } {
+  ): { refusal: ErrorReply } {
     this.#context.refusals.add('key refused', { reason, prefix, address }, request.notes);
     const waitUs = address === undefined ? undefined : this.#context.failedCredentials?.add(sourceOf(address));
     if (waitUs !== undefined) return { refusal: tooManyFailures(waitUs) };
@@ -526,7 +526,10 @@ export class BearerCheck {
   }
 
   /** Refuses a request without credentials, or with unclear ones. */
-  #refuseUnread(request: Received, { kind, headers }: Exclude<Credentials, { kind: 'token' }>): { refusal: Reply } {
+  #refuseUnread(
+    request: Received,
+    { kind, headers }: Exclude<Credentials, { kind: 'token' }>,
+  ): { refusal: ErrorReply } {
     const challenge = this.#challenge;
     if (kind === 'none') return this.#refuse(request, 'UNAUTHENTICATED', challenge.missing);
     const message = kind === 'several' ? challenge.several(headers) : challenge.malformed(headers[0]!);
@@ -539,7 +542,7 @@ export class BearerCheck {
     message: string,
     problem?: Problem,
     more = '',
-  ): { refusal: Reply } {
+  ): { refusal: ErrorReply } {
     const found = code === 'INVALID_REQUEST' ? undefined : this.#discover?.(request);
     const scope = found && found.scope.length > 0 && more === '' ? `, scope="${found.scope.join(' ')}"` : more;
     const parameters = found ? `${scope}, resource_metadata="${found.metadata}"` : scope;

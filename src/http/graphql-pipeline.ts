@@ -24,9 +24,7 @@ import {
   type PreparedOperation,
   PreparedOperations,
   readDocument,
-  RecentlyUsed,
   type RequestBudget,
-  withoutStackTrace,
   writeData,
 } from '../graphql/index.ts';
 import { errorEntry, isKeysError } from '../keys/basics/index.ts';
@@ -34,7 +32,7 @@ import { redactSecrets } from '../keys/secret/index.ts';
 import { Admission, LIGHT_COST } from './admission.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import {
-  codeOf,
+  type ErrorReply,
   errorReply,
   GRAPHQL_RESPONSE,
   graphqlReply,
@@ -92,14 +90,14 @@ interface ReplyContext {
 export class GraphQLPipeline {
   readonly #options: GraphQLPipelineOptions;
   readonly #operations: PreparedOperations;
-  readonly #first: FirstHandler;
+  readonly #errorsOf: ErrorsOf;
   readonly #admission: Admission;
 
   constructor(options: GraphQLPipelineOptions) {
     this.#options = options;
     this.#admission = new Admission(options.budgets.limits.waitMs);
     this.#operations = new PreparedOperations(options.schema);
-    this.#first = new FirstHandler(options.schema);
+    this.#errorsOf = documentErrors(options.schema);
   }
 
   /** Answers an accepted request. */
@@ -169,13 +167,12 @@ export class GraphQLPipeline {
     const document = readDocument(query, operationName);
     const read = { document, cost: costOf(this.#options.schema, document, operationName) };
     if (this.#operations.hasSeen(query, operationName)) return this.#operations.prepare(query, operationName, read);
-    const found = this.#first.findInvalid(query);
-    return found ? invalidOperation(read, operationName, found) : this.#validate(parameters, read);
+    return this.#validate(parameters, read);
   }
 
   async #validate(parameters: GraphQLParameters, read: ReadDocument): Promise<Operation> {
     const { query, operationName } = parameters;
-    const invalid = await this.#first.validate(parameters);
+    const invalid = await this.#errorsOf(parameters);
     return invalid
       ? invalidOperation(read, operationName, invalid)
       : this.#operations.prepare(query, operationName, read);
@@ -239,8 +236,8 @@ function invalidOperation(
 }
 
 /** Records the code of a reply. */
-function noted(reply: Reply, notes: RequestNotes | undefined): Reply {
-  if (notes?.details) notes.details.code = codeOf(reply);
+function noted(reply: ErrorReply, notes: RequestNotes | undefined): Reply {
+  if (notes?.details) notes.details.code = reply.error.code;
   return reply;
 }
 
@@ -265,72 +262,17 @@ function failedWith(error: unknown): ExecutionResult {
   throw error;
 }
 
-/** The most results kept, and the most characters of their documents and messages. */
-const MAX_KEPT = 100;
-const MAX_KEPT_CHARACTERS = 100_000;
-
-/**
- * Stands for the result of a document that was sent once. Most documents that differ each time are never sent again.
- */
-const SEEN: ExecutionResult = {};
-
 /** Thrown when the handler would execute a valid document, since the handler passes on values that are no `Error`. */
 const VALID = Symbol('valid');
 
-/**
- * Lets `@hono/graphql-server` handle new documents: it parses and validates them, and reports their errors. These are
- * kept, because an outdated client keeps sending the same document.
- */
-export class FirstHandler {
-  readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID>;
-  readonly #results = new RecentlyUsed<ExecutionResult>(MAX_KEPT, MAX_KEPT_CHARACTERS);
-
-  constructor(schema: GraphQLSchema) {
-    this.#handle = handlerOf(schema);
-  }
-
-  /** The result for a document that was invalid twice. */
-  findInvalid(query: string): ExecutionResult | undefined {
-    const result = this.#results.get(query);
-    return result === SEEN ? undefined : result;
-  }
-
-  /**
-   * Validates the document of a request. Call `readDocument` first, which limits the effort.
-   * @returns the errors of the document; undefined if it is valid
-   */
-  async validate(parameters: GraphQLParameters): Promise<ExecutionResult | undefined> {
-    const { query } = parameters;
-    const result = await this.#handle(parameters);
-    if (result === VALID) return undefined;
-    // A scalar that failed may not fail the next time.
-    if (!result.errors?.some(({ originalError }) => originalError)) {
-      const kept = this.#results.has(query) ? errorsOf(result) : SEEN;
-      const size = (kept.errors ?? []).reduce((sum, { message }) => sum + message.length, query.length + 1);
-      this.#results.set(query, kept, size);
-    }
-    return result;
-  }
-}
+/** The errors of a request's document; undefined if it is valid. Call `readDocument` first, which limits the effort. */
+type ErrorsOf = (parameters: GraphQLParameters) => Promise<ExecutionResult | undefined>;
 
 /**
- * The errors of a result without references: those of graphql-js hold the document and, through their stacks,
- * everything that made them.
+ * Lets `@hono/graphql-server` parse and validate new documents. Its handler gets the four members of a request that it
+ * reads, and its reply is captured, as the status is wrong. Relies on internals of version 0.7, so that version is pinned.
  */
-function errorsOf({ errors = [] }: ExecutionResult): ExecutionResult {
-  return withoutStackTrace(() => ({
-    errors: errors.map(
-      ({ message, source, positions, path, extensions }) =>
-        new GraphQLError(message, { source, positions, path, extensions }),
-    ),
-  }));
-}
-
-/**
- * Calls the handler of `@hono/graphql-server` with the four members of a request that it reads, and captures the reply,
- * whose status is wrong. Relies on internals of version 0.7, so that version is pinned.
- */
-function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID> {
+export function documentErrors(schema: GraphQLSchema): ErrorsOf {
   const handler = graphqlServer({
     schema,
     rootResolver: () => {
@@ -340,18 +282,13 @@ function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Pr
   // `Headers` would load all of the Fetch API, see `listen`.
   const headers = new Map([['content-type', 'application/json']]);
   return async (parameters) => {
-    const raw = {
-      method: 'POST',
-      url: '/',
-      headers,
-      json: async () => parameters,
-    };
+    const raw = { method: 'POST', url: '/', headers, json: async () => parameters };
     let result: ExecutionResult = {};
     const json = (body: ExecutionResult) => void (result = body);
     try {
       await handler({ req: { method: 'POST', raw }, json } as unknown as Context, async () => {});
     } catch (thrown) {
-      if (thrown === VALID) return VALID;
+      if (thrown === VALID) return undefined;
       throw thrown;
     }
     return result;
@@ -393,13 +330,13 @@ async function addTo(context: BudgetedContext, create: CreateContext): Promise<v
 }
 
 /** The reply to a refused request, in the client's media type. */
-function refusedReply(type: ResponseType, { status, code, message, headers }: RequestRefused): Reply {
-  const { text } = errorReply(code, message);
-  return graphqlReply(status, type, text, headers);
+function refusedReply(type: ResponseType, { code, message, headers }: RequestRefused): ErrorReply {
+  const reply = errorReply(code, message);
+  return { ...reply, ...graphqlReply(reply.status, type, reply.text, headers) };
 }
 
 /** The reply to a request with another method. */
-function methodNotAllowed(): Reply {
+function methodNotAllowed(): ErrorReply {
   const message = 'GraphQL is served by POST, and queries by GET as well.';
   return errorReply('METHOD_NOT_ALLOWED', message, { Allow: 'GET, HEAD, POST' });
 }

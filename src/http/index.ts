@@ -71,7 +71,6 @@ export {
   Cors,
   corsBy,
   endUnread,
-  errorIn,
   errorReply,
   headersOf,
   internalError,

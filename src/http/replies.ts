@@ -98,7 +98,12 @@ export interface Reply {
   readonly bytes?: Uint8Array<ArrayBuffer> | undefined;
   /** Headers besides Content-Type, Content-Length and those of every reply. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The error in the text, if there is exactly one. */
+  readonly error?: { readonly code: ReplyCode; readonly message: string };
 }
+
+/** A reply with one error. */
+export type ErrorReply = Reply & Required<Pick<Reply, 'error'>>;
 
 /** The body of every error, in the form of GraphQL, so that its clients can read it. */
 export function errorBody(
@@ -109,22 +114,10 @@ export function errorBody(
   return { errors: [{ message, extensions: { code, ...more } }] };
 }
 
-/** The code and message of a reply with one error. */
-export function errorIn({ text }: Reply): { code: ReplyCode; message: string } {
-  type Body = { errors: [{ message: string; extensions: { code: ReplyCode } }] };
-  const [{ message, extensions }] = (JSON.parse(text) as Body).errors;
-  return { code: extensions.code, message };
-}
-
-/** The code of a reply with one error. */
-export function codeOf(reply: Reply): ReplyCode {
-  return errorIn(reply).code;
-}
-
 /** A reply with one error. */
-export function errorReply(code: ReplyCode, message: string, headers?: Readonly<Record<string, string>>): Reply {
-  const status = statusOf(code);
-  return { status, type: JSON_RESPONSE, text: JSON.stringify(errorBody(message, code)), headers };
+export function errorReply(code: ReplyCode, message: string, headers?: Reply['headers'], more?: object): ErrorReply {
+  const text = JSON.stringify(errorBody(message, code, more));
+  return { status: statusOf(code), type: JSON_RESPONSE, text, headers, error: { code, message } };
 }
 
 /** A reply that is not an error. */
@@ -133,17 +126,15 @@ export function jsonReply(value: object, headers?: Reply['headers']): Reply {
 }
 
 /** The reply while the store does not answer: no key is accepted. */
-export function unavailable(): Reply {
+export function unavailable(): ErrorReply {
   return errorReply('SERVICE_UNAVAILABLE', 'The service cannot check keys at the moment. Try again later.', {
     'Retry-After': '1',
   });
 }
 
 /** The reply to a request that failed for a reason that only the log contains. */
-export function internalError(requestId: string): Reply {
-  const code = 'INTERNAL_SERVER_ERROR';
-  const text = JSON.stringify(errorBody('Internal server error', code, { requestId }));
-  return { status: statusOf(code), type: JSON_RESPONSE, text };
+export function internalError(requestId: string): ErrorReply {
+  return errorReply('INTERNAL_SERVER_ERROR', 'Internal server error', undefined, { requestId });
 }
 
 /** A GraphQL reply. */
@@ -229,7 +220,7 @@ export function rateLimitFields(standings: readonly ShownStanding[]): RateLimitF
 }
 
 /** Adds headers about limits to a reply, if there are any. */
-export function withFields(reply: Reply, fields: RateLimitFields | undefined): Reply {
+export function withFields<Sent extends Reply>(reply: Sent, fields: RateLimitFields | undefined): Sent {
   return fields ? { ...reply, headers: { ...reply.headers, ...fields } } : reply;
 }
 

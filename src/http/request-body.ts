@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
-import { readMediaType, type Reply, RequestRefused } from './replies.ts';
+import { type ErrorReply, readMediaType, RequestRefused } from './replies.ts';
 import { type OrRefusal, readBounded, TooLong } from '../keys/basics/index.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { HonoHead, isDecodable, type Received } from './received.ts';
@@ -187,13 +187,12 @@ export async function admitKey(
 }
 
 /** The words of a page in place of the reply to programs. */
-export function pageRefusal({ status, text, headers = {} }: Reply): PageRefusal {
-  const [error] = (JSON.parse(text) as { errors: { message: string }[] }).errors;
+export function pageRefusal({ status, error, headers = {} }: ErrorReply): PageRefusal {
   const { 'Retry-After': retryAfter } = headers as { 'Retry-After'?: string };
   return {
     // With a challenge, a browser would ask for a password.
     status: status === 401 || status === 400 ? 403 : status,
-    message: status === 400 ? 'This is not an API key. Copy all of it, and nothing else.' : error!.message,
+    message: status === 400 ? 'This is not an API key. Copy all of it, and nothing else.' : error.message,
     headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter },
   };
 }

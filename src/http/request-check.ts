@@ -15,7 +15,7 @@ import {
   type RefusalReply,
 } from './bearer-options.ts';
 import { NodeHead, plainAddress, type Received, requestTo } from './received.ts';
-import { errorIn, errorReply, headersOf, type Reply, withFields } from './replies.ts';
+import { type ErrorReply, errorReply, headersOf, withFields } from './replies.ts';
 
 /** A request of any protocol, such as tRPC or gRPC, or the message that signs in on a WebSocket. */
 export interface PlainRequest {
@@ -142,9 +142,9 @@ function requiredOf({ resource, required }: RequestRule, { method }: Received): 
   return action ? requirementOf({ permission: `${resource!}:${action}` }) : required;
 }
 
-function refused(reply: Reply, onRefused?: OnRefused): RefusedRequest {
-  const { status } = reply;
-  const { code, message } = errorIn(reply);
+function refused(reply: ErrorReply, onRefused?: OnRefused): RefusedRequest {
+  const { status, error } = reply;
+  const { code, message } = error;
   const body = ownBody(onRefused, { status, code, message }) ?? JSON.stringify({ code, message });
   const headers = Object.fromEntries(headersOf(reply));
   return {

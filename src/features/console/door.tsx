@@ -2,7 +2,6 @@ import type { Context } from 'hono';
 import { Hono } from 'hono';
 import {
   type BearerEnv,
-  errorIn,
   errorReply,
   HonoHead,
   internalError,
@@ -149,7 +148,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       pageOf(
         assets,
         { ...NOT_ALLOWED, status: refusal.status, headers: refusal.headers },
-        <Refused message={errorIn(refusal).message} seen={seen} />,
+        <Refused message={refusal.error!.message} seen={seen} />,
       ),
   };
 }

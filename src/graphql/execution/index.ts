@@ -26,7 +26,6 @@ export {
   MAX_REPEATED_PAIRS,
   operationNameIn,
   readDocument,
-  withoutStackTrace,
 } from './document.ts';
 export type { Eventual } from './execution.ts';
 export { type PreparedOperation, PreparedOperations, RecentlyUsed } from './prepared.ts';
