@@ -7,11 +7,11 @@ export interface ClientOptions {
   server: string;
   /** The secret of a key of that server with API_KEY:READ_ANY. */
   token: string;
-  /** How long the server may take to answer, in milliseconds. Default: 3000. */
+  /** How long the server can take to answer, in milliseconds. Default: 3000. */
   timeoutMs?: number;
   /**
    * How long an accepted key is remembered, in milliseconds, up to 60000. For that long after you delete, disable or
-   * narrow a key, it still works here. Default: 0, the server is asked each time.
+   * narrow a key, it still works here. Default: 0: the server is asked each time.
    */
   maxStaleMs?: number;
   /** Lets the token and the keys cross a network in clear text. Default: false. */
@@ -28,20 +28,20 @@ export interface ClientCheckOptions {
   all?: readonly Permission[];
   /** Several permissions, of which one is enough. */
   any?: readonly Permission[];
-  /** The address of what is guarded: a key for one address alone is accepted only there, or under it. */
+  /** The address of the protected service. Keys for a single address are accepted only there and below it. */
   audience?: string;
-  /** The address of the client. Without it, a key that is bound to networks is refused. */
+  /** The client's address. Without it, keys that are limited to networks are refused. */
   address?: string | undefined;
 }
 
-/** An accepted key, and what it may do. */
+/** An accepted key, and its permissions. */
 export interface ClientPrincipal {
   /** Times are in milliseconds since 1970. */
   readonly apiKey: {
     readonly id: string;
     readonly name: string;
     readonly audience: string | null;
-    /** The JSON object that its owner gave it; null for none. */
+    /** A JSON object from its owner; null for none. */
     readonly metadata: Readonly<Record<string, unknown>> | null;
     readonly createdAt: number;
     /** When the secret stops working; null if never. */
@@ -58,7 +58,7 @@ export interface AcceptedByClient {
   readonly principal: ClientPrincipal;
 }
 
-/** A refused request, and the answer to it. */
+/** A refused request, and its answer. */
 export interface RefusedByClient {
   readonly ok: false;
   /** 400, 401, 403 or 503. */
@@ -66,28 +66,28 @@ export interface RefusedByClient {
   readonly code: 'INVALID_REQUEST' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'SERVICE_UNAVAILABLE';
   /** A sentence for people. */
   readonly message: string;
-  /** By names in lower case. */
+  /** With names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** JSON: `code` and `message`. */
   readonly body: string;
-  /** The reason of a 503, for your log. The answer does not have it. */
+  /** The reason for a 503, for your log. It is not in the answer. */
   readonly cause?: ClientError;
-  /** The same as a response of the Fetch standard. */
+  /** The refusal as a response of the Fetch standard. */
   response(): Response;
 }
 
-/** Checks keys at a server. Its methods never reject because of what a client sent, or because the server fails. */
+/** Checks keys at a server. Its methods never reject because of a client's input, or because the server fails. */
 export interface KeysClient {
   /** Checks the key in the header Authorization of a request: `Bearer <API key>`. */
   check(request: { readonly headers: Pick<Headers, 'get'> }, options?: ClientCheckOptions): Promise<CheckedByClient>;
-  /** Checks a secret. One that is missing is refused as well. */
+  /** Checks a secret. A missing secret is refused as well. */
   verify(secret: string | null | undefined, options?: ClientCheckOptions): Promise<CheckedByClient>;
 }
 
-/** The outcome of a check. */
+/** The result of a check. */
 export type CheckedByClient = AcceptedByClient | RefusedByClient;
 
-/** A mistake in options, or the reason why the server could not check a key. Its codes are those of commands. */
+/** An invalid option, or the reason why the server could not check a key. Commands use the same codes. */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
   readonly code:
@@ -107,10 +107,10 @@ export class ClientError extends Error {
 
 const MAX_ANSWER_BYTES = 1 << 20;
 const MAX_KEPT = 1000;
-/** One run of visible ASCII (RFC 6750, section 2.1), as long as the form of the server may be. */
+/** One run of visible ASCII (RFC 6750, section 2.1), no longer than the server reads. */
 const BEARER = /^bearer +([!-~]{1,4096})$/i;
 const FORM = '"Authorization: Bearer <API key>"';
-/** A value that is right, and its description. */
+/** A check of each option, and a description of its valid values. */
 type Rules<Options> = { readonly [Name in keyof Required<Options>]: readonly [(value: unknown) => unknown, string] };
 
 const AN_ADDRESS = 'an address, such as https://example.org';
@@ -161,7 +161,7 @@ export function createClient(options: ClientOptions): KeysClient {
         method: 'POST',
         headers: { authorization: `Bearer ${token}` },
         body: new URLSearchParams({ token: secret, address }),
-        // Workers have no "error". An answer that redirects is not 200.
+        // Workers do not support "error". The status of a redirect is not 200.
         redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),
       });
@@ -327,13 +327,13 @@ async function textOf(response: Response): Promise<string> {
   }
 }
 
-/** Tells whether a key for one address may be used at another: there, or under it. */
+/** True if a key for one address can be used at another: it must be the same, or below it. */
 function isFor(own: string | null | undefined, audience: string | undefined): boolean {
   const address = addressIn(audience);
   return own === undefined || `${address}/`.startsWith(`${own}/`);
 }
 
-/** An address of http or https without a slash at its end; undefined for any other value. */
+/** An address of http or https, without a final slash; undefined for any other value. */
 function addressIn(value: unknown): string | undefined {
   const text = String(value);
   if (!/^https?:\/\/[^?#\\@\s]+$/i.test(text) || !URL.canParse(text)) return undefined;
@@ -346,7 +346,7 @@ async function digestOf(text: string): Promise<string> {
   return String.fromCharCode(...new Uint8Array(bytes));
 }
 
-/** The same options, if they are right. @throws ClientError OPTION_INVALID */
+/** The options, if they are valid. @throws ClientError OPTION_INVALID */
 function checked<Options extends object>(caller: string, options: Options, rules: Rules<Options>): Options {
   for (const [name, value] of Object.entries(options)) {
     const [isRight, description] = Object.hasOwn(rules, name) ? rules[name as keyof Options] : [];

@@ -9,22 +9,22 @@ import {
   RequestChecker,
 } from './http/index.ts';
 
-/** A request of `node:http` that was accepted. */
+/** An accepted request of `node:http`. */
 export type AuthenticatedRequest = IncomingMessage & Authenticated;
 
-/** Middleware for Express and Connect. Without them, `next` is what handles a request that was accepted. */
+/** Middleware for Express and Connect. Without them, `next` handles an accepted request. */
 type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next: () => void) => void;
 
 /**
- * Middleware for Express, Connect and `node:http` that accepts only requests with a valid API key, and checks it before
- * the body is read, with the answers of `bearerAuth` for Hono. A request that was accepted is an
- * `AuthenticatedRequest`. `next` is only called for those, and never with an error.
+ * Middleware for Express, Connect and `node:http` that accepts only requests with a valid API key. It checks the key
+ * before the body is read, and answers like `bearerAuth` for Hono. An accepted request is an `AuthenticatedRequest`.
+ * `next` is called only for those, and never with an error.
  */
 export function bearerAuth(options: BearerAuthOptions): NodeMiddleware {
   const checker = RequestChecker.of(options, {});
   return (incoming, outgoing, next) => {
     const enter = (checked: CheckedRequest) => {
-      // While the store was asked, something else may have answered, or the client have gone.
+      // Meanwhile, other code can have answered, or the client can have disconnected.
       if (outgoing.headersSent || outgoing.destroyed) return;
       if (!checked.ok) return refuse(incoming, outgoing, checked);
       const request = Object.assign(incoming, {
@@ -48,7 +48,7 @@ export function bearerAuth(options: BearerAuthOptions): NodeMiddleware {
 function refuse(incoming: IncomingMessage, outgoing: ServerResponse, { status, headers, body }: RefusedRequest): void {
   if (outgoing.headersSent || outgoing.destroyed) return;
   endUnread(incoming, outgoing);
-  // Hono leaves the length out of an answer to HEAD, too.
+  // Hono also omits the length in an answer to HEAD.
   if (incoming.method === 'HEAD') outgoing.writeHead(status, headers).end();
   else outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
 }
@@ -57,7 +57,7 @@ declare global {
   // oxlint-disable-next-line typescript/no-namespace -- this is how Express lets its requests be extended
   namespace Express {
     interface Request {
-      /** See `Authenticated`. Undefined where `bearerAuth` does not stand before. */
+      /** See `Authenticated`. Undefined without `bearerAuth` before it. */
       principal?: Authenticated['principal'];
       checkAgain?: Authenticated['checkAgain'];
     }

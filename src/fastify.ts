@@ -8,12 +8,12 @@ import {
   RequestChecker,
 } from './http/index.ts';
 
-/** A hook of Fastify for the moment when the head of a request has arrived. */
+/** A hook of Fastify that runs when the head of a request has arrived. */
 type OnRequestHook = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
 
 /**
- * An `onRequest` hook for Fastify that accepts only requests with a valid API key, and checks it before the body is
- * read, with the answers of `bearerAuth` for Hono. A request that was accepted has `principal` and `checkAgain`.
+ * An `onRequest` hook for Fastify that accepts only requests with a valid API key. It checks the key before the body is
+ * read, and answers like `bearerAuth` for Hono. An accepted request has `principal` and `checkAgain`.
  */
 export function bearerAuth(options: BearerAuthOptions): OnRequestHook {
   const checker = RequestChecker.of(options, {});
@@ -38,13 +38,13 @@ export function bearerAuth(options: BearerAuthOptions): OnRequestHook {
 function refuse(request: FastifyRequest, reply: FastifyReply, { status, headers, body }: RefusedRequest): FastifyReply {
   endUnread(request.raw, reply.raw);
   reply.code(status).headers(headers);
-  // Of a text, Fastify would change the Content-Type.
+  // Fastify would change the Content-Type of a text.
   return reply.send(request.method === 'HEAD' ? undefined : Buffer.from(body));
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** See `Authenticated`. Undefined where `bearerAuth` does not stand before. */
+    /** See `Authenticated`. Undefined without `bearerAuth` before it. */
     principal?: Authenticated['principal'];
     checkAgain?: Authenticated['checkAgain'];
   }

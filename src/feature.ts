@@ -76,7 +76,7 @@ export interface CheckContext {
   readonly env: NodeJS.ProcessEnv;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** All features that are there. */
+  /** All available features. */
   readonly features: readonly OwnFeature[];
   /** Aborts once the check takes too long. */
   readonly signal: AbortSignal;
@@ -92,7 +92,7 @@ export interface CheckedStore {
 export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
   /** Its steps when keys change, or were used. */
   readonly onKeys?: OwnKeyListener;
-  /** Its error codes, as those of the core have them. */
+  /** Its error codes, in the form of the core's. */
   readonly errors?: ErrorTable;
   /** Its sections of `svc-api.yaml`, and its part of the configuration without them. */
   readonly config?: FeatureConfig;
@@ -186,7 +186,7 @@ export interface FeatureContext extends RouteContext {
   readonly config: Config | undefined;
   /** The options of `createApp`. */
   readonly options: object;
-  /** True if a console was asked for. */
+  /** True if a console was requested. */
   readonly console: boolean;
   /** Places of keys in requests. */
   readonly credentials: readonly CredentialPlace[];
@@ -196,7 +196,7 @@ export interface FeatureContext extends RouteContext {
   readonly publicUrl: string | undefined;
   /** The commands that pages mention. */
   readonly commands: NamedCommands;
-  /** All features that are there. */
+  /** All available features. */
   readonly features: readonly OwnFeature[];
   /** True in each of several worker processes of `serve`. */
   readonly isWorker: boolean;
@@ -209,7 +209,7 @@ export interface BackgroundContext {
   /** The keys under the configuration that the server starts with. */
   readonly keys: KeysService & Limited & { readonly check: RequestCheck };
   readonly config: Config;
-  /** All features that are there. */
+  /** All available features. */
   readonly features: readonly OwnFeature[];
   /** True for `serve`, false for a guard. */
   readonly hasGraphQL: boolean;
@@ -264,7 +264,7 @@ export interface TelemetryMetrics {
   add(feature: string, metrics: readonly OwnMetric[]): void;
 }
 
-/** Makes metrics over the keys that a process serves by now. A feature provides it as `metrics`. */
+/** Makes metrics about the keys that a process serves. A feature provides it as `metrics`. */
 export type MetricsOfKeys = (inUse: () => Pick<KeysService, 'feature'> | undefined) => readonly OwnMetric[];
 
 /** A metric of a feature of svc-api. */
@@ -284,7 +284,7 @@ export interface Background {
   stop(): Promise<void>;
 }
 
-/** Loads what features keep in a store, before it is opened. */
+/** Loads the tables, migrations and ports of features, before a store is opened. */
 export async function storesOf(features: readonly OwnFeature[]): Promise<FeatureInStore[]> {
   const kept = features.flatMap(({ name, store }) => (store ? [{ name, store }] : []));
   return Promise.all(kept.map(async ({ name, store }) => ({ ...(await store()), feature: name })));

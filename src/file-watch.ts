@@ -4,22 +4,21 @@ import { promisify } from 'node:util';
 /** How often the file system is asked, in milliseconds. */
 const POLL_MS = 500;
 
-/** Runs work after a while. It keeps no process alive. */
+/** Runs work after a delay, without keeping the process alive. */
 export type Schedule = (work: () => void) => void;
 
 /**
- * Notices that one of some files has changed, was replaced, or has come or gone. It asks the file system by their
- * paths, so that it sees the files that editors put in the place of others, and links that are pointed elsewhere, on
- * file systems of whatever kind.
+ * Notices when a file is changed, replaced, created or deleted. It polls the file system by path, so that it also
+ * notices files that editors put in the place of others, and redirected links, on any kind of file system.
  */
 export class FileWatch {
   readonly #paths: readonly string[];
   readonly #schedule: Schedule;
-  /** What the files were when they were last reported, or at the start. */
+  /** The versions of the files at the last report, or at the start. */
   #reported: string;
   #isStopped = false;
 
-  /** Changes from now on will be reported. @param schedule when to look next */
+  /** Reports changes from now on. @param schedule schedules the next look */
   constructor(paths: readonly string[], schedule: Schedule = (work) => void setTimeout(work, POLL_MS).unref()) {
     this.#paths = paths;
     this.#schedule = schedule;
@@ -27,8 +26,8 @@ export class FileWatch {
   }
 
   /**
-   * Calls back after each change, once the files stay as they are: one that is being written may still be empty. They
-   * are looked at again when the callback has ended.
+   * Calls back after each change, once two looks have found the same: a file that is being written can still be empty.
+   * The next look comes after the callback has ended.
    */
   start(onChange: () => Promise<void> | void): void {
     let last = this.#reported;
@@ -62,7 +61,7 @@ function nextVersion(path: string): Promise<string> {
   return promisify(stat)(path, { bigint: true }).then(versionOf, () => '');
 }
 
-/** A text that differs for each version of a file, and from that of none. */
+/** Identifies a version of a file. It is never empty, which stands for a missing file. */
 function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
 }

@@ -20,7 +20,7 @@ export { type Actor, type OpenKeys, openKeys } from './service/library-keys.ts';
 export type { OpenKeysOptions } from './service/open-keys.ts';
 export { keysOf, type SchemaHook } from './cli/host.ts';
 
-// The types of which arguments and results consist, so that programs can name them.
+// The types of arguments and results, so that programs can name them.
 export type { ServerSettings } from './config/config.ts';
 export type { LoadConfigOptions } from './config/load-config.ts';
 export type { Resolvers, SchemaExtension } from './graphql/index.ts';
@@ -42,7 +42,7 @@ export type { CatalogAdditions, Grant, HostResource, PolicyRules, Role } from '.
 export type { Grants } from './keys/repository/index.ts';
 export type { CredentialPlace } from './keys/secret/index.ts';
 export type { LogLevel, OpenLog } from './log.ts';
-// The names that features have, and their fields of `Config`.
+// The names that features add, and their fields of `Config`.
 export * from './features/library.ts';
 // oxlint-disable-next-line unicorn/require-module-specifiers
 export type {} from './features/index.ts';

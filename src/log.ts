@@ -3,45 +3,45 @@ import { checkOptions, KeysError, oneOf, printableJson, required, type Step, STE
 import { redactSecrets } from './keys/secret/index.ts';
 
 /**
- * Lets writes to a stream return at once also where it is a terminal, which Node opens to block: one that is held by
- * Ctrl-S, or whose window does not answer, would hold the whole process.
+ * Makes writes to a stream return at once, even to a terminal, where Node's writes block: if Ctrl-S pauses it, or its
+ * window does not respond, the whole process would wait.
  */
 export function neverBlock(stream: Writable): void {
-  // Node has no documented way. Without this one, writes to a terminal block as before.
+  // Node has no documented way. Without this one, writes to a terminal block.
   (stream as { _handle?: { setBlocking?: (blocks: boolean) => void } })._handle?.setBlocking?.(false);
 }
 
-/** How much may wait for the reader, in bytes. */
+/** The most bytes that wait for the reader. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 /**
- * Writes lines to a stream, and never waits for its reader. When too many lines wait, further ones are dropped and
- * counted, until those that wait have been read.
+ * Writes lines to a stream without waiting for its reader. If too many lines wait, further ones are dropped and counted
+ * until the waiting ones have been read.
  */
 class LogOutput {
   readonly #stream: Writable;
   readonly #reportDropped: (lines: number) => void;
   #dropped = 0;
 
-  /** @param reportDropped is called with the number of dropped lines once there is room again */
+  /** @param reportDropped called with the number of dropped lines once there is room again */
   constructor(stream: Writable, reportDropped: (lines: number) => void) {
     this.#stream = stream;
     this.#reportDropped = reportDropped;
-    // Node would write all that waits at once, and other processes that share a pipe would write into it.
+    // Otherwise Node writes all waiting lines at once, and other processes on the same pipe write into the middle.
     (stream as { _writev?: unknown })._writev = undefined;
     // A closed stream must not end the program.
     if (stream.listenerCount('error') === 0) stream.on('error', () => {});
   }
 
   write(line: string): void {
-    // Each time: a child process that inherits a terminal lets it block again.
+    // Each time, since a child process that inherits the terminal makes it block again.
     neverBlock(this.#stream);
     if (this.#dropped === 0 && this.#stream.writableLength < MAX_WAITING_BYTES) return void this.#stream.write(line);
     if (this.#dropped === 0) this.#stream.once('drain', () => this.#resume());
     this.#dropped += 1;
   }
 
-  /** Waits until all lines have been read, but no longer than this; tells whether they have. */
+  /** Waits until all lines have been read, but no longer than this. Returns true if they have. */
   async drained(withinMs: number): Promise<boolean> {
     if (this.#stream.writableLength === 0) return true;
     return new Promise((resolve) => {
@@ -92,17 +92,17 @@ export function logLevelOf(env: NodeJS.ProcessEnv): LogLevel | undefined {
 
 /** A log that is written without waiting for its reader. */
 export interface OpenLog extends Log {
-  /** Waits until all lines have been read, but no longer than this, in milliseconds; tells whether they have. */
+  /** Waits until all lines have been read, but no longer than this, in milliseconds. Resolves to true if they have. */
   drained(withinMs: number): Promise<boolean>;
-  /** Ends what it logs by itself at levels debug and trace. */
+  /** Stops logging the steps of this process, which it does at levels debug and trace. */
   close(): void;
 }
 
 /**
  * Opens a log on stderr, in JSON lines. Secrets are redacted and hidden characters escaped in the finished line, so
  * that no field or stack trace can leak a secret, or deceive a terminal that shows it. Nothing waits for the reader: if
- * it falls behind by 1 MiB, lines are dropped, and their number is logged. At level debug it also logs what this
- * process does, and how long that takes, until it is closed; at level trace, each statement of the store, without its
+ * it falls behind by 1 MiB, lines are dropped, and their number is logged. At level debug, it also logs the steps of
+ * this process and their durations, until it is closed; at level trace, also each statement of the store, without its
  * values.
  * @throws KeysError OPTION_INVALID
  */

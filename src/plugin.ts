@@ -39,7 +39,7 @@ export type FeatureHook = Hook<
 >;
 
 /**
- * Adds features in a program that is no oclif CLI. Call it in a module of its own, which is imported before `svc-api`.
+ * Adds features in a program that is not an oclif CLI. Call it in a module that is imported before `svc-api`.
  * @throws KeysError FEATURE_INVALID, also once svc-api is loaded
  */
 export function addFeatures(...features: readonly Feature[]): void {
@@ -47,8 +47,8 @@ export function addFeatures(...features: readonly Feature[]): void {
 }
 
 /**
- * Chooses features of svc-api, with those that they need: the others have no endpoints, fields of the schema and
- * sections of the configuration. Call it as `addFeatures`. Without it, all are chosen; without a name, none.
+ * Chooses features of svc-api, and those that they need. The others have no endpoints, fields of the schema or sections
+ * of the configuration. Call it like `addFeatures`. Without a call, all are chosen; without a name, none.
  * @example
  * chooseFeatures('consent', 'notices');
  * @throws KeysError FEATURE_INVALID for an unknown name, and once svc-api is loaded
@@ -59,7 +59,7 @@ export function chooseFeatures(...names: readonly string[]): void {
 
 type Texts = Readonly<Record<'database' | 'config' | 'server', OptionFlag<string | undefined>>>;
 
-/** As `Flags.string` of oclif makes it, which programs without commands do not load. */
+/** A flag like one of oclif's `Flags.string`, which programs without commands do not load. */
 function option(description: string, helpValue: string): OptionFlag<string | undefined> {
   const flag = { type: 'option', multiple: false, input: [], parse: async (input: string) => input };
   return { ...flag, helpGroup: 'GLOBAL', description, helpValue } as unknown as OptionFlag<string | undefined>;
@@ -80,10 +80,10 @@ export const clientFlags: Texts & { readonly insecure: BooleanFlag<boolean> } = 
 };
 
 /**
- * Does operations of a feature in a command of a plugin: on a key store as its operator, or on a running server as the
- * key that is sent.
+ * Performs operations of a feature in a command of a plugin: on a key store as its operator, or on a running server
+ * with the key in SVC_API_KEY.
  * @param flags values of `clientFlags`
- * @throws KeysError FEATURE_INVALID, USAGE, UNAUTHENTICATED, SERVER_…, STORE_…; what `work` throws
+ * @throws KeysError FEATURE_INVALID, USAGE, UNAUTHENTICATED, SERVER_…, STORE_…; errors of `work`
  * @example
  * await withClient(this.config, flags, (client) => client.of(feature).approveDeploy({ id: '7' }));
  */

@@ -61,7 +61,7 @@ export interface Config {
   };
   /** Rules for all keys. */
   readonly policy: PolicyRules;
-  /** How long entries of the audit log are kept, in milliseconds; null for ever. */
+  /** How long entries of the audit log are kept, in milliseconds; null if they are kept forever. */
   readonly audit: { readonly keep: number | null };
   /** GraphQL introspection: on, off, or permitted to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';

@@ -31,7 +31,7 @@ export function parseGrants(items: readonly string[], catalog: Catalog): { value
     if (ROLE.test(text)) return parseRoles([text.replace(ROLE, '')], catalog);
     const [role] = text.includes(':') ? [] : parseRoles([text], catalog).values;
     if (role === undefined) return parsePermissions([text], catalog);
-    const message = `"${printable(text)}" is not a permission. Of a role, write role:${role}.`;
+    const message = `"${printable(text)}" is not a permission. For a role, write role:${role}.`;
     return { values: [], issues: [{ code: 'PERMISSION_INVALID' as const, message }] };
   });
   return {

@@ -54,7 +54,7 @@ const resource = either(
     v.pipe(
       map({
         name: required(v.pipe(v.string(), json(NAMED))),
-        credentials: optional(v.boolean(), 'It holds credentials, which keeps it out of VIEWER.'),
+        credentials: optional(v.boolean(), 'It holds credentials, so that VIEWER cannot read it.'),
       }),
       v.transform(withoutUndefined),
       rule(invalidResource),
@@ -83,8 +83,8 @@ export const resources = section({
 
 export const builtinResources = section({
   description:
-    'Whether people choose from the built-in resources as well: "shown" after those of your own, or "hidden". Hidden ' +
-    'ones stay in force.',
+    '"shown" to offer the built-in resources after your own, or "hidden" to offer only your own. Hidden ones stay in ' +
+    'force.',
   otherwise: 'shown',
   page: 'reference.md',
   schema: () => oneOf(BUILTIN_RESOURCES),
@@ -95,7 +95,7 @@ const action = textWith(invalidAction, { pattern: NAME.source, not: { enum: [...
 
 export const actions = section({
   description:
-    'Actions beside the built-in ones, such as PUBLISH. Names as those of resources. X_ANY brings X_OWN, and includes it.',
+    'Actions beside the built-in ones, such as PUBLISH, named like resources. X_ANY also declares X_OWN, and includes it.',
   otherwise: 'none',
   page: '#actions',
   schema: () =>
@@ -112,7 +112,7 @@ export const actions = section({
 
 export const prefix = section({
   description:
-    'The start of new secrets, such as acme for acme_…: 2 to 12 letters and digits. Earlier keys go on working.',
+    'The start of new secrets, such as acme for acme_…: 2 to 12 letters and digits. Existing keys keep working.',
   otherwise: 'svc',
   page: '#prefix',
   schema: () => textWith(invalidPrefix, { pattern: '^[0-9A-Za-z]{2,12}$' }),
@@ -138,7 +138,7 @@ export function validResources(given: unknown) {
 const PERMISSIONS = 'must be a map of names to lists of permissions.';
 
 export const roles = section({
-  description: 'Roles beside the built-in ones, each a list of permissions. Names as those of resources.',
+  description: 'Roles beside the built-in ones, each a list of permissions. They are named like resources.',
   otherwise: 'none',
   schema: ({ catalog }) =>
     v.pipe(
@@ -202,7 +202,7 @@ export const policy = section({
         disableUnused: optional(
           v.pipe(v.string(), policyRule('disableUnused'), json(DURATION)),
           'After how long without use a key is disabled: a day or more.',
-          { otherwise: 'no key is' },
+          { otherwise: 'never' },
         ),
       }),
       v.transform(withoutUndefined),
@@ -219,7 +219,7 @@ function parseNamed(items: readonly string[], catalog: Catalog) {
 }
 
 export const limits = section({
-  description: 'How many requests are answered.',
+  description: 'Limits of requests.',
   schema: () =>
     map(
       {
@@ -227,7 +227,7 @@ export const limits = section({
           otherwise: 'no limit',
           page: 'limits.md',
         }),
-        failedCredentials: optional(limit, 'Wrong keys from one address.', {
+        failedCredentials: optional(limit, 'Requests with invalid keys from one address.', {
           otherwise: '20/m',
           page: 'limits.md#keys-that-are-not-valid',
         }),

@@ -54,7 +54,7 @@ export const credentials = section({
 });
 
 export const trust = section({
-  description: 'Networks of reverse proxies, whose headers about the client are believed. "people.header" requires it.',
+  description: 'Networks of reverse proxies, whose headers about the client are trusted. "people.header" requires it.',
   otherwise: 'loopback: 127.0.0.0/8 and ::1/128',
   schema: () =>
     list(
@@ -90,8 +90,8 @@ export const tls = section({
       {
         cert: required(filePath(context), 'The certificate.'),
         key: required(filePath(context), 'The private key of the certificate.'),
-        clientCa: optional(filePath(context), 'The authority that must have signed the certificates of edges.', {
-          otherwise: 'they need none',
+        clientCa: optional(filePath(context), 'The CA of the certificates that edges must present.', {
+          otherwise: 'edges need no certificate',
           page: 'edge.md',
         }),
       },
@@ -101,7 +101,8 @@ export const tls = section({
 });
 
 export const server = section({
-  description: 'Settings of "serve" and "guard", from when they start. Flags and environment variables win.',
+  description:
+    'Settings of "serve" and "guard", read when they start. Flags and environment variables take precedence.',
   schema: () =>
     map({
       keepAlive: optional(
@@ -137,11 +138,11 @@ export const server = section({
 
 export const audit = section({
   description: 'How long the audit log is kept.',
-  otherwise: 'for ever',
+  otherwise: 'forever',
   schema: () =>
     map(
       {
-        // Servers prune once an hour, and webhooks get the events in kept entries.
+        // Servers prune once an hour, and webhooks get the events of entries that are kept.
         keep: required(
           period(UNIT_MS.d),
           'How long entries are kept: a day or more. Servers prune older ones once an hour, with an entry PRUNE.',
