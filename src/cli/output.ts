@@ -8,33 +8,6 @@ export function jsonText(json: object): string {
   return `${printableJson(JSON.stringify(json, null, 2))}\n`;
 }
 
-/** The same document, with a list as its last field, item by item, since the whole may be too long for a string. */
-export function* jsonTexts(json: object, list: string, items: Iterable<object>): Generator<string> {
-  yield `${jsonText(json).slice(0, -'\n}\n'.length)},\n  ${JSON.stringify(list)}: [`;
-  let isEmpty = true;
-  for (const item of items) {
-    const text = jsonText(item).trimEnd().replaceAll('\n', '\n    ');
-    yield `${isEmpty ? '' : ','}\n    ${text}`;
-    isEmpty = false;
-  }
-  yield `${isEmpty ? '' : '\n  '}]\n}\n`;
-}
-
-/** How many characters are written at once. */
-const PIECE_LENGTH = 64 * 1024;
-
-/** Short texts, joined to pieces that are long enough to be written. */
-export function* piecesOf(texts: Iterable<string>): Generator<string> {
-  let piece = '';
-  for (const text of texts) {
-    piece += text;
-    if (piece.length < PIECE_LENGTH) continue;
-    yield piece;
-    piece = '';
-  }
-  if (piece !== '') yield piece;
-}
-
 /** True if a flag without a value is among the typed arguments. */
 export function hasFlag(argv: readonly string[], flag: string): boolean {
   const index = argv.indexOf(flag);

@@ -15,7 +15,7 @@ export async function withPluginClient<Result>(
   work: (client: OperationsClient) => Promise<Result>,
 ): Promise<Result> {
   requireFeatures();
-  const target = serverTarget({ ...flags, database }, process.env, commandText(config, 'apikey:login'));
+  const target = await serverTarget({ ...flags, database }, process.env, commandText(config, 'apikey:login'));
   const chosen = database ?? (process.env['SVC_API_DATABASE'] ? undefined : hostDatabase(config));
   const place = target
     ? await remotePlace(target)

@@ -4,9 +4,7 @@ import { type Catalog, type CatalogAdditions, createCatalog } from '../keys/perm
 import type { Client } from '../keys/operations/index.ts';
 import type { ServerOptions } from '../remote/connection.ts';
 import type { OpenKeys, OpenKeysOptions } from '../service/open-keys.ts';
-import { keyFor } from './credentials.ts';
 import { loadErrorCodes } from './load-error-codes.ts';
-import { CliError } from './errors.ts';
 
 /** The flags for the key store or server that a command works on. */
 export interface PlaceFlags {
@@ -81,16 +79,40 @@ export function namedServer({ server, database }: PlaceFlags, env: NodeJS.Proces
   return readServerUrl(env['SVC_API_SERVER']);
 }
 
+/** Reads the key that a user has stored for a server. The feature `login` provides it as `storedKey`. */
+export type StoredKey = (server: string, env: NodeJS.ProcessEnv) => string | undefined;
+
+/** The key to send to a server: `SVC_API_KEY`, or the stored one. @throws KeysError CREDENTIALS_INVALID */
+async function keyFor(server: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const given = env['SVC_API_KEY']?.trim();
+  // An imported key can have any form, but a header allows only these characters.
+  if (given && !/^[\x21-\x7e]+$/.test(given))
+    throw new KeysError(
+      'CREDENTIALS_INVALID',
+      'SVC_API_KEY is not an API key: it has spaces, or characters beyond ASCII. Set it to the secret, and nothing else.',
+    );
+  if (given) return given;
+  const { allFeatures } = await import('../features/index.ts');
+  const [stored] = allFeatures().flatMap(
+    ({ provides }) => provides?.['storedKey'] ?? [],
+  ) as (() => Promise<StoredKey>)[];
+  return (await stored?.())?.(server, env);
+}
+
 /**
  * The server that a command works on, with the key for it; undefined for a key store.
  * @param login the command that gets a key, as typed
  * @throws KeysError USAGE, SERVER_INSECURE, UNAUTHENTICATED, CREDENTIALS_INVALID
  */
-export function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: string): ServerOptions | undefined {
+export async function serverTarget(
+  flags: PlaceFlags,
+  env: NodeJS.ProcessEnv,
+  login: string,
+): Promise<ServerOptions | undefined> {
   const server = namedServer(flags, env);
   if (server === undefined) return undefined;
   requireEncryption(server, flags);
-  const key = keyFor(server, env);
+  const key = await keyFor(server, env);
   if (key !== undefined) return { server, key };
   throw new KeysError(
     'UNAUTHENTICATED',
@@ -135,25 +157,6 @@ export function requireStore(flags: PlaceFlags, env: NodeJS.ProcessEnv, command?
 
 function twoPlaces(what: string): KeysError {
   return new KeysError('USAGE', `${what}, so it is not clear which keys to use. Leave one of them out.`);
-}
-
-/**
- * The server to log in to, or out of.
- * @param isSent true if a key is sent
- * @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE
- */
-export function loginServer(
-  flags: { address?: string | undefined; server?: string | undefined; insecure?: boolean | undefined },
-  env: NodeJS.ProcessEnv,
-  { isSent }: { isSent: boolean },
-): string {
-  if (flags.address !== undefined && flags.server !== undefined)
-    throw new CliError('USAGE', 'The server is given twice: as an argument and by --server. Leave one out.');
-  const given = flags.address ?? flags.server ?? env['SVC_API_SERVER'];
-  if (!given) throw new CliError('USAGE', 'The server is missing. Pass its address, or set SVC_API_SERVER.');
-  const server = readServerUrl(given);
-  if (isSent) requireEncryption(server, flags);
-  return server;
 }
 
 /** How long SQLite waits for the lock between a command's own attempts, as a command has nothing else to do. */

@@ -13,6 +13,7 @@ import { contain } from './contain/feature.ts';
 import { doctor } from './doctor/feature.ts';
 import { edge } from './edge/feature.ts';
 import { edges } from './edges/feature.ts';
+import { exec } from './exec/feature.ts';
 import { federation } from './federation/feature.ts';
 import { guard } from './guard/feature.ts';
 import { leaks } from './leaks/feature.ts';
@@ -20,6 +21,7 @@ import { login } from './login/feature.ts';
 import { nats } from './nats/feature.ts';
 import { notices } from './notices/feature.ts';
 import { people } from './people/feature.ts';
+import { plugins } from './plugins/feature.ts';
 import { review } from './review/feature.ts';
 import { routes } from './routes/feature.ts';
 import { scan } from './scan/feature.ts';
@@ -64,6 +66,8 @@ export const FEATURES: readonly OwnFeature[] = [
   completion,
   doctor,
   login,
+  exec,
+  plugins,
   review,
   scan,
 ];

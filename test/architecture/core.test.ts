@@ -27,7 +27,6 @@ const MEANT_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
   'src/cli/help/own-help.ts': ['usage'],
   'src/cli/prompts/rich-prompts.ts': ['effect'],
   'src/cli/serve/serving-command.ts': ['session'],
-  'src/commands/apikey/exec.ts': ['usage'],
   'src/commands/apikey/explain.ts': ['usage'],
   'src/commands/apikey/index.ts': ['usage'],
   'src/commands/apikey/verify.ts': ['usage'],

@@ -13,7 +13,7 @@ import { gzipSync } from 'node:zlib';
 import { noticeOf } from '../../src/features/notices/notice.ts';
 import { postNotice, readSigningKey } from '../../src/features/notices/post.ts';
 import { askForKey } from '../../src/features/login/cli/ask-for-key.ts';
-import { endKey } from '../../src/remote/oauth.ts';
+import { endKey } from '../../src/features/consent/cli/oauth.ts';
 import { loadErrorCodes } from '../../src/cli/load-error-codes.ts';
 import { serverClient } from '../../src/remote/server-client.ts';
 import { pairOf } from '../support/certificates.ts';

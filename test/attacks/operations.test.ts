@@ -333,9 +333,9 @@ async function outcomes(
     : name in serverClient({ server: '', key: '' });
   if (isOnServer)
     await at('server', ({ input }) =>
-      tried(() => {
+      tried(async () => {
         const env = { ...LOGGED_OUT, ...(secret !== undefined && { SVC_API_KEY: secret }) };
-        const client = serverClient(serverTarget({ server: test.url }, env, 'login')!);
+        const client = serverClient((await serverTarget({ server: test.url }, env, 'login'))!);
         const door: object = feature ? client.of(feature as Required<OwnFeature>) : client;
         return (door as Readonly<Record<string, (given: unknown) => unknown>>)[name]!(input);
       }),

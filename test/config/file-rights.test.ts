@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { keepKey, keptKey } from '../../src/cli/credentials.ts';
+import { keepKey, keptKey } from '../../src/features/login/cli/credentials.ts';
 import { readConfigFile } from '../../src/config/config-file.ts';
 import { readCertificate } from '../../src/http/certificate.ts';
 import { readPublicFile, readSecretFile } from '../../src/keys/basics/index.ts';

@@ -65,11 +65,6 @@ export const nameArgs = {
   name: Args.string({ description: 'Name of the key, instead of --name.', ignoreStdin: true }),
 };
 
-/** The address of a server as an argument. */
-export const serverArgs = {
-  server: Args.string({ description: 'Address of the server, instead of --server.', ignoreStdin: true }),
-};
-
 export const rolesFlag = (description: string) => Flags.string({ ...list, description, helpValue: '<role,…>' });
 
 export const permissionsFlag = (description: string) =>

@@ -337,7 +337,7 @@ export abstract class KeyCommand extends BaseCommand {
    * @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE
    */
   protected async place(flags: PlaceFlags): Promise<KeysPlace> {
-    const target = serverTarget(flags, this.environment, commandText(this.config, 'apikey:login'));
+    const target = await serverTarget(flags, this.environment, commandText(this.config, 'apikey:login'));
     return target ? remotePlace(target) : storePlace(flags.database, (permissions) => this.additions(permissions));
   }
 

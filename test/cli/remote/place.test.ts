@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { keepKey } from '../../../src/cli/credentials.ts';
-import { readServerUrl } from '../../../src/cli/with-keys.ts';
 import { testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { type RemoteStore, remoteStore, stopRemoteStores } from '../../support/remote.ts';
-import { tempFolder, tempStore } from '../../support/temp.ts';
+import { tempStore } from '../../support/temp.ts';
 
 /** Commands that work on the key store itself, with what they need besides. */
 const STORE_COMMANDS: readonly (readonly string[])[] = [
@@ -75,7 +73,7 @@ describe('whose keys a command works on', () => {
     }
   });
 
-  it('needs a key, from the environment or kept for that server', async () => {
+  it('needs a key from the environment', async () => {
     const args = ['apikey', 'show', 'Here', '--server', server.url];
     const none = await run(args);
     assert.equal(none.code, 1);
@@ -83,10 +81,6 @@ describe('whose keys a command works on', () => {
     assert.match(none.stderr, /\nCode: UNAUTHENTICATED\n/);
     const wrong = await run(args, { SVC_API_KEY: `${server.key.slice(0, -1)}_` });
     assert.equal(wrong.error, `The server ${server.url} does not accept the key that was sent.`);
-    const env = { XDG_DATA_HOME: tempFolder() };
-    keepKey(readServerUrl(server.url), server.key, env);
-    assert.equal((await run(args, env)).code, 0);
-    assert.match((await run(args, { ...env, SVC_API_KEY: 'other' })).stderr, /Code: UNAUTHENTICATED/);
   });
 
   it('sends no key over a network in the clear, unless told to', async () => {

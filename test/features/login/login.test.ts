@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { keptKey } from '../../../src/cli/credentials.ts';
+import { keptKey } from '../../../src/features/login/cli/credentials.ts';
 import { keepGivenKey } from '../../../src/features/login/cli/keep-given-key.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { runCliHere } from '../../support/cli-here.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { keepKey, keptKey } from '../../../src/cli/credentials.ts';
+import { keepKey, keptKey } from '../../../src/features/login/cli/credentials.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { pollDevice, postJson, startConsentService } from '../consent/support/consent.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { AskedConsent } from '../../../src/features/consent/ask.ts';
-import { keepKey, keptKey } from '../../../src/cli/credentials.ts';
+import { keepKey, keptKey } from '../../../src/features/login/cli/credentials.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { APP, pollDevice, postJson, startConsentService } from '../../features/consent/support/consent.ts';

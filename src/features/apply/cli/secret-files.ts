@@ -1,6 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import {
   closeSync,
+  constants,
+  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -20,7 +22,6 @@ import type { Applied } from '../apply.ts';
 import type { DeclaredKey } from '../declaration.ts';
 import { type DocumentIssue, KeysError, formatList, printable } from '../../../keys/basics/index.ts';
 import { readSecret } from '../../../keys/secret/index.ts';
-import { readPlainFile } from '../../../cli/input/input.ts';
 import { firstOf } from '../../../cli/output.ts';
 
 /** The longest file name that common file systems accept. */
@@ -271,4 +272,21 @@ function placeOfProcesses(): string {
 
 function tagOf(text: string): string {
   return hash('sha256', text).slice(0, 8);
+}
+
+/** The contents of a regular file of limited size; undefined for anything else, including links and pipes. */
+function readPlainFile(path: Buffer | string, maxBytes: number): Buffer | undefined {
+  let descriptor: number;
+  try {
+    // Without O_NONBLOCK, opening a pipe would wait.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
+  try {
+    const stat = fstatSync(descriptor);
+    return stat.isFile() && stat.size <= maxBytes ? readFileSync(descriptor) : undefined;
+  } finally {
+    closeSync(descriptor);
+  }
 }

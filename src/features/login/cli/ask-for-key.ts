@@ -13,7 +13,7 @@ import {
   refused as refusedKey,
   textIn,
   type Waiting,
-} from '../../../remote/oauth.ts';
+} from '../../consent/cli/oauth.ts';
 import { readUserCode } from '../../consent/codes.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';

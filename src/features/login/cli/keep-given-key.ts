@@ -1,4 +1,4 @@
-import { keepKey } from '../../../cli/credentials.ts';
+import { keepKey } from './credentials.ts';
 import { isKeysError, KeysError } from '../../../keys/basics/index.ts';
 import { prefixOf, readSecret } from '../../../keys/secret/index.ts';
 
@@ -12,7 +12,7 @@ export async function keepGivenKey(server: string, secret: string, env: NodeJS.P
     return keepKey(server, secret, env);
   } catch (error) {
     if (!isKeysError(error)) throw error;
-    const { endKey } = await import('../../../remote/oauth.ts');
+    const { endKey } = await import('../../consent/cli/oauth.ts');
     const outcome = await endKey({ server, secret, endsCreated: true }).then(
       () => 'The new key was revoked again.',
       () => `The new key, ${shownAs(secret)}, is valid, but its secret is lost: delete it on the server.`,

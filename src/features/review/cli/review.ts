@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { CliError } from '../../../cli/errors.ts';
 import { exclusiveFlags } from '../../../cli/input/key-flags.ts';
 import { openTable } from '../../../cli/output.ts';
-import { CSV_HEAD, csvCells, REVIEW_COLUMNS, reviewJson } from '../../../cli/views/key-view.ts';
 import type { RunningCommand } from '../../../feature.ts';
 import { csvLine } from '../../../keys/basics/index.ts';
 import { readAttestation } from '../attestation.ts';
 import { reviewOperations } from '../operations.ts';
+import { CSV_HEAD, csvCells, REVIEW_COLUMNS, reviewJson } from './review-view.ts';
 
 const OWN_FLAGS = new Set(['review', 'csv', 'attest']);
 

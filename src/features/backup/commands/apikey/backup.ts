@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags';
 import { contentsJson, contentsText, describeProblem } from '../../cli/backup-view.ts';
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { CliError, shownText } from '../../../../cli/errors.ts';
-import { interruptible } from '../../../../cli/signals.ts';
+import { interruptible } from '../../cli/interruptible.ts';
 import { withProgress } from '../../../../cli/progress.ts';
 import { warn } from '../../../../cli/terminal.ts';
 import { StoreCommand } from '../../../../cli/manage/key-command.ts';

@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags';
 import { changesNothing, contentsJson, contentsText, planJson, planLines } from '../../cli/backup-view.ts';
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { CliError, shownText } from '../../../../cli/errors.ts';
-import { interruptible, type Stoppable } from '../../../../cli/signals.ts';
+import { interruptible, type Stoppable } from '../../cli/interruptible.ts';
 import { exclusiveFlags, noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
 import { StoreCommand } from '../../../../cli/manage/key-command.ts';
 import { type Progress, withProgress } from '../../../../cli/progress.ts';

@@ -195,7 +195,7 @@ export default class Revoke extends KeyCommand {
 
   /** Sends a secret to a server, which revokes it for anyone who has it (RFC 7009). */
   private async revokeAt(server: string, secret: string): Promise<object> {
-    const { postForm } = await import('../../../../remote/oauth.ts');
+    const { postForm } = await import('../../../consent/cli/oauth.ts');
     const answer = await postForm(server, '/revoke', { token: secret });
     if (Object.keys(answer).length > 0)
       throw new KeysError('SERVER_INCOMPATIBLE', `The server ${server} did not revoke the secret. Check its address.`);

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf, BaseCommand } from '../../../../cli/base-command.ts';
 import { CliError } from '../../../../cli/errors.ts';
-import { permissionsFlag, rolesFlag, serverArgs } from '../../../../cli/input/key-flags.ts';
-import { requirePlace } from '../../../../cli/credentials.ts';
-import { loginServer } from '../../../../cli/with-keys.ts';
+import { permissionsFlag, rolesFlag } from '../../../../cli/input/key-flags.ts';
+import { requirePlace } from '../../cli/credentials.ts';
+import { loginServer, serverArgs, serverFlags } from '../../cli/login-server.ts';
 import { keepGivenKey } from '../../cli/keep-given-key.ts';
 import { scopeItems } from '../../../../keys/permissions/index.ts';
 import { formatTime, printable } from '../../../../keys/basics/index.ts';
@@ -34,8 +34,7 @@ export default class Login extends BaseCommand {
   static override examples = examplesOf([['Log in to a server, for a day', 'http://127.0.0.1:4000 --expires-in 1d']]);
   static override args = serverArgs;
   static override flags = {
-    server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
-    insecure: Flags.boolean({ description: 'Send the key even over plain HTTP to another machine.' }),
+    ...serverFlags,
     roles: rolesFlag('Roles to request, comma-separated, instead of those for managing keys.'),
     permissions: permissionsFlag('Permissions to request, comma-separated, instead of those for managing keys.'),
     'expires-in': Flags.string({

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf, BaseCommand } from '../../../../cli/base-command.ts';
 import { CliError } from '../../../../cli/errors.ts';
-import { noInputFlag, serverArgs, yesFlag } from '../../../../cli/input/key-flags.ts';
-import { forgetKey, keptKey } from '../../../../cli/credentials.ts';
-import { loginServer } from '../../../../cli/with-keys.ts';
+import { noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
+import { forgetKey, keptKey } from '../../cli/credentials.ts';
+import { loginServer, serverArgs, serverFlags } from '../../cli/login-server.ts';
 import { isKeysError, KeysError } from '../../../../keys/basics/index.ts';
 
 export default class Logout extends BaseCommand {
@@ -20,8 +20,7 @@ export default class Logout extends BaseCommand {
   ]);
   static override args = serverArgs;
   static override flags = {
-    server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
-    insecure: Flags.boolean({ description: 'Send the key even over plain HTTP to another machine.' }),
+    ...serverFlags,
     local: Flags.boolean({ description: 'Only remove the key from this machine, and send nothing to the server.' }),
     yes: yesFlag,
     'no-input': noInputFlag,
@@ -43,7 +42,7 @@ export default class Logout extends BaseCommand {
 
   /** @throws CliError CANCELLED, or USAGE without a terminal; what `endKey` throws, with a remedy */
   private async end(server: string, secret: string): Promise<void> {
-    const { endKey } = await import('../../../../remote/oauth.ts');
+    const { endKey } = await import('../../../consent/cli/oauth.ts');
     const spared = await endKey({ server, secret, endsCreated: this.assumesYes }).catch(orKept);
     if (spared === undefined) return;
     await this.confirmEnd(spared);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { forgetKey, keepKey, keptKey, keyFor } from '../../../src/cli/credentials.ts';
-import { isLoopback, readServerUrl } from '../../../src/cli/with-keys.ts';
+import { forgetKey, keepKey, keptKey } from '../../../src/features/login/cli/credentials.ts';
+import { serverTarget } from '../../../src/cli/with-keys.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { tempFolder } from '../../support/temp.ts';
 
@@ -41,12 +41,13 @@ describe('kept keys of servers', () => {
     assert.equal(keptKey(SERVER, env), undefined);
   });
 
-  it('come after SVC_API_KEY', () => {
+  it('come after SVC_API_KEY', async () => {
     keepKey(SERVER, key, env);
-    assert.equal(keyFor(SERVER, env), key);
-    assert.equal(keyFor(SERVER, { ...env, SVC_API_KEY: ' other\n' }), 'other');
-    assert.equal(keyFor(SERVER, { ...env, SVC_API_KEY: '' }), key);
-    assert.throws(() => keyFor(SERVER, { ...env, SVC_API_KEY: 'a\nb' }), refusal(/^SVC_API_KEY is not an API key/));
+    const sent = async (given: string) =>
+      (await serverTarget({ server: SERVER }, { ...env, SVC_API_KEY: given }, ''))?.key;
+    assert.equal(await sent(''), key);
+    assert.equal(await sent(' other\n'), 'other');
+    await assert.rejects(sent('a\nb'), refusal(/^SVC_API_KEY is not an API key/));
   });
 
   it('are refused where others may have them, or where they were changed, and are never shown', () => {
@@ -76,40 +77,5 @@ describe('kept keys of servers', () => {
     forgetKey(SERVER, env);
     symlinkSync(elsewhere, path);
     assert.throws(() => keptKey(SERVER, env), refusal(/cannot be used \(ELOOP\)/));
-  });
-});
-
-describe('the address of a server', () => {
-  it('is compared in one form', () => {
-    for (const [text, url] of [
-      ['https://Keys.Example.org', SERVER],
-      [' https://keys.example.org:443/graphql ', SERVER],
-      ['http://127.0.0.1:4000/', 'http://127.0.0.1:4000'],
-      ['https://example.org/keys//', 'https://example.org/keys'],
-    ] as const)
-      assert.equal(readServerUrl(text), url);
-  });
-
-  it('is refused with more than that, without showing a password', () => {
-    for (const text of [
-      'keys.example.org',
-      'ftp://a',
-      '',
-      'https://u:hidden@a',
-      'https://u:hidden@',
-      'https://a?hidden=1',
-      'https://a#x',
-    ])
-      assert.throws(
-        () => readServerUrl(text),
-        (error: Error & { code: string }) => error.code === 'USAGE' && !error.message.includes('hidden'),
-        text,
-      );
-  });
-
-  it('is on this machine, or elsewhere', () => {
-    for (const url of ['http://localhost:1', 'http://127.1.2.3', 'http://[::1]:4000']) assert.ok(isLoopback(url), url);
-    for (const url of ['http://127.0.0.1.example', 'http://10.0.0.1', 'http://localhost.example', 'http://[::2]'])
-      assert.ok(!isLoopback(url), url);
   });
 });

@@ -14,20 +14,11 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { givesRights, KeysError, printable, processUser } from '../keys/basics/index.ts';
-import { readSecret } from '../keys/secret/index.ts';
+import { givesRights, KeysError, printable, processUser } from '../../../keys/basics/index.ts';
+import { readSecret } from '../../../keys/secret/index.ts';
 
 /**
- * The keys that this user keeps for servers. Logging in and out uses three functions, all of which take the address of
- * the server in the form of `readServerUrl`, and `process.env`:
- *
- * - `keepKey(server, key, env)` keeps a key, replacing an earlier one, and returns the path of its file;
- * - `keptKey(server, env)` reads it;
- * - `forgetKey(server, env)` removes it, and returns whether there was one.
- *
- * `keyFor(server, env)` is the key that commands send: `SVC_API_KEY`, or else the kept key.
- *
- * Each server has a file of its own, so that programs that log in at the same time do not overwrite one another:
+ * The keys that this user keeps for servers. Each server has a file of its own, so that programs that log in at the same time do not overwrite one another:
  * `svc-api/credentials/<host>-<8 hex digits>.json` in the user's data folder, of mode 0600 in a folder of 0700.
  */
 
@@ -35,20 +26,6 @@ import { readSecret } from '../keys/secret/index.ts';
 const OWN_FOLDER = 0o700;
 const OWN_FILE = 0o600;
 const OTHERS = 0o077;
-
-/**
- * The key to send to a server: `SVC_API_KEY`, or the kept one; undefined if there is none.
- * @throws KeysError CREDENTIALS_INVALID
- */
-export function keyFor(server: string, env: NodeJS.ProcessEnv): string | undefined {
-  const given = env['SVC_API_KEY']?.trim();
-  if (!given) return keptKey(server, env);
-  // An imported key can have any form, but a header allows only these characters.
-  if (/^[\x21-\x7e]+$/.test(given)) return given;
-  throw invalid(
-    'SVC_API_KEY is not an API key: it has spaces, or characters beyond ASCII. Set it to the secret, and nothing else',
-  );
-}
 
 /**
  * The kept key of a server; undefined if there is none.

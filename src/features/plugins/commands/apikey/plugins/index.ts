@@ -1,4 +1,4 @@
-import { examplesOf } from '../../../cli/base-command.ts';
+import { examplesOf } from '../../../../../cli/base-command.ts';
 import { PluginCommand } from '../../../cli/plugin-command.ts';
 
 export default class Plugins extends PluginCommand {

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
-import { examplesOf } from '../../../cli/base-command.ts';
+import { examplesOf } from '../../../../../cli/base-command.ts';
 import { PluginCommand } from '../../../cli/plugin-command.ts';
-import { warn } from '../../../cli/terminal.ts';
+import { warn } from '../../../../../cli/terminal.ts';
 
 export default class Install extends PluginCommand {
   static override group = 'Program';

@@ -1,5 +1,5 @@
-import { BaseCommand, FLAGS_WITHOUT_STORE } from './base-command.ts';
-import { InstalledPlugins } from './plugins/installed.ts';
+import { BaseCommand, FLAGS_WITHOUT_STORE } from '../../../cli/base-command.ts';
+import { InstalledPlugins } from './installed.ts';
 
 /** A command about plugins, which also runs if one of them is invalid. */
 export abstract class PluginCommand extends BaseCommand {

@@ -1,8 +1,7 @@
-import { debugTimed, KeysError, printable, readRetryAfter } from '../keys/basics/index.ts';
-import { readSecret } from '../keys/secret/index.ts';
-import { incompatible, isUntrusted, textOf, unreachable } from './connection.ts';
+import { debugTimed, KeysError, printable } from '../../../keys/basics/index.ts';
+import { readSecret } from '../../../keys/secret/index.ts';
+import { incompatible, isUntrusted, textOf, unreachable } from '../../../remote/connection.ts';
 
-const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 /** The id of the program itself, as an application. */
 export const OWN_CLIENT_ID = 'svc-api';
 
@@ -24,47 +23,6 @@ export interface GivenKey {
 
 /** The longest pause before a server is asked again, in milliseconds. */
 export const MAX_PAUSE_MS = 60_000;
-
-/** The most attempts to send a token. */
-const MAX_EXCHANGES = 5;
-
-/**
- * Exchanges a token of an issuer that a server trusts for a key (RFC 7523). If the server says when to try again, and
- * that is within a minute, it tries again.
- * @param wanted a narrower scope than the server would give, and the validity in seconds
- * @param retrying `wait` resolves to a value if it was cut short
- * @throws KeysError UNAUTHENTICATED for a refused token; INPUT_INVALID for a scope that is not granted; SERVER_…
- */
-export async function exchangeToken(
-  server: string,
-  token: string,
-  { scope, name, seconds }: { scope: string; name: string | undefined; seconds: number | undefined },
-  { note, wait, now }: Waiting,
-): Promise<GivenKey> {
-  const form = {
-    client_id: OWN_CLIENT_ID,
-    grant_type: JWT_GRANT,
-    assertion: token,
-    ...(scope !== '' && { scope }),
-    ...(name !== undefined && { name }),
-    ...(seconds !== undefined && { expires_in: `${seconds}` }),
-  };
-  let answer: Answer | undefined;
-  for (let left = MAX_EXCHANGES - 1; !answer; left -= 1)
-    try {
-      answer = await postForm(server, '/oauth/token', form);
-    } catch (error) {
-      const pause = error instanceof PassingError ? readRetryAfter(error.retryAfter, now()) : undefined;
-      if (pause === undefined || pause > MAX_PAUSE_MS || left === 0) throw error;
-      await note(`${(error as Error).message} Trying again in ${Math.ceil(pause / 1000)} s.`);
-      if ((await wait(Math.max(pause, 1000))) !== undefined) throw error;
-    }
-  const { error } = answer;
-  if (error === undefined) return givenIn(answer, server);
-  if (error === 'invalid_grant') throw new KeysError('UNAUTHENTICATED', descriptionIn(answer));
-  if (error !== 'unsupported_grant_type') throw refused(server, answer);
-  throw new KeysError('UNAUTHENTICATED', `The server ${server} trusts no issuers: it has no "federation".`);
-}
 
 /** The key in an answer. @throws KeysError SERVER_INCOMPATIBLE */
 export function givenIn(answer: Answer, server: string): GivenKey {

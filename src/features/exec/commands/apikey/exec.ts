@@ -1,14 +1,17 @@
 import * as Flags from '@oclif/core/flags';
-import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
-import { CliError } from '../../cli/errors.ts';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { loginServer, type PlaceFlags } from '../../cli/with-keys.ts';
-import { grantFlags, limitsIn, restrictionFlags } from '../../cli/input/key-flags.ts';
-import { childEnvironment, createTemporaryKey, exchangeTemporaryKey, runWithKey } from '../../cli/exec.ts';
-import { commandText } from '../../cli/output.ts';
-import { explainSpacedList } from '../../cli/explain/did-you-mean.ts';
-import { ROLES } from '../../keys/permissions/index.ts';
-import { type Issue, printable } from '../../keys/basics/index.ts';
+import { examplesOf, type FlagsOf } from '../../../../cli/base-command.ts';
+import { CliError } from '../../../../cli/errors.ts';
+import { KeyCommand } from '../../../../cli/manage/key-command.ts';
+import type { PlaceFlags } from '../../../../cli/with-keys.ts';
+import { grantFlags, limitsIn, restrictionFlags } from '../../../../cli/input/key-flags.ts';
+import { commandText } from '../../../../cli/output.ts';
+import { explainSpacedList } from '../../../../cli/explain/did-you-mean.ts';
+import { ROLES } from '../../../../keys/permissions/index.ts';
+import { type Issue, printable } from '../../../../keys/basics/index.ts';
+import { loginServer } from '../../../login/cli/login-server.ts';
+import { childEnvironment } from '../../cli/child-environment.ts';
+import { runWithKey } from '../../cli/run-with-key.ts';
+import { createTemporaryKey } from '../../cli/temporary-key.ts';
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -128,7 +131,10 @@ export default class Exec extends KeyCommand {
       if (flags[flag] !== undefined)
         throw new CliError('USAGE', `--federated gets a key by a rule of the server. Leave --${flag} out.`);
     const server = loginServer(flags, this.environment, { isSent: true });
-    const { findIdToken } = await import('../../cli/exec.ts');
+    const [{ exchangeTemporaryKey }, { findIdToken }] = await Promise.all([
+      import('../../cli/federated-key.ts'),
+      import('../../cli/id-token.ts'),
+    ]);
     const places = { file: flags['token-file'], env: this.environment, audience: flags.audience ?? server };
     const issues = validateVariable(flags.env ?? 'API_KEY');
     const note = (text: string) => this.terminal.note(text);

@@ -13,9 +13,9 @@ import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Config } from '@oclif/core/interfaces';
-import { printable, suggestion } from '../../keys/basics/index.ts';
-import { CliError, InterruptedError } from '../errors.ts';
-import { HeldSignals } from '../signals.ts';
+import { printable, suggestion } from '../../../keys/basics/index.ts';
+import { CliError, InterruptedError } from '../../../cli/errors.ts';
+import { HeldSignals } from '../../../cli/signals.ts';
 
 /** The time limit of a trial, in milliseconds. */
 const TRIAL_MS = 60_000;

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args';
-import { examplesOf } from '../../../cli/base-command.ts';
+import { examplesOf } from '../../../../../cli/base-command.ts';
 import { PluginCommand } from '../../../cli/plugin-command.ts';
 
 export default class Uninstall extends PluginCommand {

@@ -1,0 +1,4 @@
+import type { OwnFeature } from '../../feature.ts';
+
+/** Plugins that a user installs into `svc-api` itself. */
+export const plugins: OwnFeature = { name: 'plugins' };
