@@ -1740,7 +1740,6 @@ export interface KeyRepository extends KeyFinder {
     keysChangedSince(revision: number): readonly string[] | 'any';
     write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: RepositoryWriteOptions): Promise<Result>;
     check(): Promise<void>;
-    hasSearchIndex(): Promise<boolean>;
     watchHearing(report: NotificationReport): void;
     follow(follower: Follower): Promise<Following>;
 }

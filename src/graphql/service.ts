@@ -51,13 +51,13 @@ export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service
         request: requestLimitsOf(service.limits.request),
       },
     health: async (_, _args, { principal }) => {
-      const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await does.health({}, principal);
+      const { store, answeredInMs, clockBehindMs, hearsChanges } = await does.health({}, principal);
       return {
         storeKind: ({ sqlite: 'SQLITE', postgres: 'POSTGRESQL' } as const)[store],
         storeAnswers: answeredInMs !== undefined,
         answeredInMs,
         hearsChanges,
-        searchIndex: hasSearchIndex,
+        searchIndex: answeredInMs === undefined ? null : true,
         clockBehind: clockBehindMs / 1000,
       };
     },

@@ -222,11 +222,6 @@ export class OpenKeys extends KeysService implements Limited {
     this.#over.store.repository.watchHearing(report);
   }
 
-  /** True if searches of keys use an index. Without it, PostgreSQL reads all keys. */
-  hasSearchIndex(): Promise<boolean> {
-    return this.#over.store.repository.hasSearchIndex();
-  }
-
   /**
    * Differences between the store's schema and that of this version; `unknown` if the user of a PostgreSQL database
    * cannot create a schema for the comparison.

@@ -1,7 +1,5 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import type { DialectName } from './connection.ts';
-import { MAX_CHANGES } from './key-changes.ts';
-import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
 import { type ApiKeyTable, type KeyLabelTable, type Tables } from './tables.ts';
 import type { ApiKey } from '../keys/key/index.ts';
 import { chunksOf, LABEL_STARTS, labelsOf } from './rows.ts';
@@ -94,27 +92,6 @@ function rowsOnPostgres(
   return sql`select ${references} from json_populate_recordset(null::${sql.table(table)}, ${json})`;
 }
 
-/** With this many changes, processes that have not read the one before them drop all remembered keys. */
-const NOTED_CHANGES = MAX_CHANGES + 2;
-
-/** Triggers that run once for each key, replaced by one step of `withoutTriggers` for all. */
-const REPLACED_TRIGGERS = ['key_changes_before_insert', 'api_keys_search_after_insert'] as const;
-
-/**
- * Does once for all keys of an SQLite store what triggers do for each inserted one. With triggers, each statement would
- * first journal every page that it changes, in case it fails halfway.
- */
-export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
-  const { rows } = await sql<{ last: number }>`select coalesce(max(rowid), 0) as last from api_keys`.execute(db);
-  const inserted = sql`from api_keys where rowid > ${sql.lit(rows[0]!.last)}`;
-  const triggers = sql`type = 'trigger' and name in (${sql.join(REPLACED_TRIGGERS)})`;
-  await without(await definitionsOnSqlite(db, triggers), db, insert);
-  await sql`insert or replace into api_keys_search ${sql.raw(INDEXED_COLUMNS)}
-    select ${sql.raw(indexedValues('api_keys'))} ${inserted}`.execute(db);
-  await sql`insert into key_changes (key_id) select id ${inserted}
-    order by rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
-}
-
 /** The statements that drop an object and create it again. */
 interface Definition {
   drop: string;
@@ -124,7 +101,7 @@ interface Definition {
 /**
  * Runs `insert`, which fills the empty tables of a store, without their indexes, and then creates these from all rows
  * at once, which takes a tenth of the time. Primary key indexes stay, as do those of unique columns in SQLite, which
- * cannot be dropped.
+ * cannot be dropped. The triggers of keys in SQLite note changes, of which an empty store has none.
  */
 export async function withDeferredIndexes(
   db: Kysely<Tables>,
@@ -132,24 +109,17 @@ export async function withDeferredIndexes(
   tables: readonly string[],
   insert: () => Promise<void>,
 ): Promise<void> {
-  const ofTables = sql`type = 'index' and sql is not null and tbl_name in (${sql.join(tables)})`;
-  const definitions = await (dialect === 'sqlite' ? definitionsOnSqlite(db, ofTables) : indexesOnPostgres(db, tables));
-  await without(definitions, db, insert);
-}
-
-async function without(
-  definitions: readonly Definition[],
-  db: Kysely<Tables>,
-  insert: () => Promise<void>,
-): Promise<void> {
+  const definitions = await (dialect === 'sqlite' ? definitionsOnSqlite(db, tables) : indexesOnPostgres(db, tables));
   for (const { drop } of definitions) await sql.raw(drop).execute(db);
   await insert();
   for (const { create } of definitions) await sql.raw(create).execute(db);
 }
 
-async function definitionsOnSqlite(db: Kysely<Tables>, condition: RawBuilder<unknown>): Promise<Definition[]> {
+async function definitionsOnSqlite(db: Kysely<Tables>, tables: readonly string[]): Promise<Definition[]> {
   const { rows } = await sql<{ type: string; name: string; definition: string }>`
-    select type, name, sql as definition from sqlite_schema where ${condition} order by rowid`.execute(db);
+    select type, name, sql as definition from sqlite_schema
+    where type = 'index' and sql is not null and tbl_name in (${sql.join(tables)})
+      or type = 'trigger' and tbl_name = 'api_keys' order by rowid`.execute(db);
   return rows.map(({ type, name, definition }) => ({
     drop: `drop ${type} "${name.replaceAll('"', '""')}"`,
     create: definition,

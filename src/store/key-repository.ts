@@ -31,7 +31,7 @@ import {
   rowOf,
   readStoredKey,
 } from './rows.ts';
-import { countKeys, findKeys, findLookalikes, hasSearchIndex } from './search-keys.ts';
+import { countKeys, findKeys } from './search-keys.ts';
 import {
   addRotatedSecrets,
   countLive,
@@ -145,7 +145,6 @@ export function createKeyRepository(
         { revokes, counts },
       ),
 
-    hasSearchIndex: () => hasSearchIndex(connection),
     async check() {
       await run((db) => db.selectFrom('api_keys').select('id').limit(1).execute());
       await connection.checkWhole?.();
@@ -191,7 +190,7 @@ function createFinder<Key extends ApiKey>(
     async findConfusable(names) {
       const rows = [];
       for (const chunk of chunksOf([...new Set(await mapYielding(names, computeNameSkeleton))]))
-        rows.push(...(await findLookalikes(db, dialect, chunk)));
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
       return mapYielding(rows, keyOf);
     },
 

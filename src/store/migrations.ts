@@ -47,17 +47,15 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     for (const column of ['public_id', 'digest'])
       await sql`create unique index ${sql.id(`api_keys_${column}_key`)}
         on api_keys (hashtextextended(${sql.id(column)}, 0))`.execute(db);
-  // The order of the list, with all columns for filters, so that no filter has to read the long rows. The few keys with
-  // a long search text have it in another column.
+  // The order of the list, with all columns for searches and filters, so that none has to read the long rows. The few
+  // keys with a long search text have it in another column.
   await sql`create index api_keys_in_order
     on api_keys (created_at, id, created_by, expires_at, disabled_at, roles, short_text)`.execute(db);
   await sql`create index api_keys_by_creator on api_keys (created_by, created_at, id)
     where created_by is not null`.execute(db);
   await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)
     where previous_digest is not null`.execute(db);
-  // In SQLite, each index costs a page per change, and the search index has the skeletons already: see
-  // `findConfusable`.
-  if (isPostgres) await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
+  await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
   await sql`create index api_keys_of_people on api_keys (id) where person is not null`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
 
@@ -177,8 +175,8 @@ export function columnTypes(dialect: DialectName): ColumnTypes {
 }
 
 /**
- * Completes an SQLite schema: marks of changes in the file, the search index, and triggers that guard tables and record
- * changes.
+ * Completes an SQLite schema: marks of changes in the file, the search terms of the audit log, and triggers that guard
+ * tables and record changes.
  */
 async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   // The mark of the last change: its random id, and that of the change before, as one text of 72 characters. Before the
@@ -215,24 +213,9 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     last_at bigint not null
   )`.execute(db);
 
-  // The trigrams of keys' search texts, so that a search does not read all keys, and the skeletons of names.
-  await sql`create virtual table api_keys_search
-    using fts5(search_text, skeleton, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(
-    db,
-  );
-  // Keeps deletions from merging parts of the index.
-  await sql`insert into api_keys_search (api_keys_search, rank) values ('deletemerge', 0)`.execute(db);
-
   // The keys that share a unique value with a new row and would be replaced by "insert or replace".
   const replaced = `id = new.id or name = new.name or public_id = new.public_id or digest = new.digest
     or previous_digest = new.previous_digest`;
-  const search = `insert or replace into api_keys_search ${INDEXED_COLUMNS} select ${indexedValues('new')};`;
-  // Index entries of a deleted key find nothing, and removing them at once would cost three pages per deletion:
-  // instead, each new key removes some of them, at random places.
-  const lastRow = '(select coalesce(max(rowid), 0) from api_keys)';
-  const sweep = `delete from api_keys_search where rowid in (
-    select found from (select id as found from api_keys_search_docsize where id >= abs(random() % new.rowid) order by id
-      limit ${SWEPT_ROWS}) where not exists (select 1 from api_keys where rowid = found));`;
   for (const trigger of [
     `audit_log_no_update before update on audit_log
       begin select raise(abort, 'the audit log only grows'); end`,
@@ -267,15 +250,6 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     `key_changes_are_few after insert on key_changes when new.number % ${KEPT_CHANGES / 16} = 0
       begin delete from key_changes where number < new.number - ${KEPT_CHANGES} and number is not (
         select number from key_changes where log_hash is not null order by number desc limit 1); end`,
-    `api_keys_search_after_insert after insert on api_keys begin ${search} ${sweep} end`,
-    // The last row stays the last one: see `isIndexed`.
-    `api_keys_search_after_delete after delete on api_keys when old.rowid > ${lastRow}
-      begin delete from api_keys_search
-        where rowid in (select id from api_keys_search_docsize where id > ${lastRow}); end`,
-    `api_keys_search_after_update after update on api_keys
-      when new.short_text is not old.short_text or new.long_text is not old.long_text
-        or new.name_skeleton is not old.name_skeleton
-        or new.rowid is not old.rowid begin ${search} end`,
   ])
     await sql.raw(`create trigger ${trigger}`).execute(db);
 }
@@ -284,34 +258,8 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
 const KEPT_CHANGES = 4096;
 /** How many entries of the audit log form a block of the search index in an SQLite store. */
 export const BLOCK_ENTRIES = 32;
-/** How many index rows a new key checks for deleted keys. */
-const SWEPT_ROWS = 16;
-
-/** The length of the skeleton prefix in the search index, which few names share. */
-const SKELETON_START = 5;
-
-/** The prefix of a skeleton in the search index. */
-export function indexedSkeleton(skeleton: string): string {
-  return skeleton.slice(0, SKELETON_START);
-}
-
-/** The columns of the index of searches of an SQLite store. */
-export const INDEXED_COLUMNS = '(rowid, search_text, skeleton)';
-
-/**
- * The values of a key in the search index of an SQLite store. Index texts end at a NUL, which only SQL by hand can
- * write: such a text is replaced by a marker, and found by it.
- */
-export function indexedValues(table: string): string {
-  const searched = `coalesce(${table}.short_text, ${table}.long_text)`;
-  return `${table}.rowid,
-    case when instr(${searched}, char(0)) > 0 then char(1, 1, 1) else ${searched} end,
-    substr(${table}.name_skeleton, 1, ${SKELETON_START})`;
-}
-
-/** Completes a PostgreSQL schema: functions that guard tables and announce changes, and an extension. */
+/** Completes a PostgreSQL schema: functions that guard tables and announce changes. */
 async function completePostgres(db: Kysely<Tables>): Promise<void> {
-  await createSearchIndex(db);
   // The audit log only grows. Only entries up to its start, which are no longer part of it, can be deleted.
   await sql`create function forbid_audit_changes() returns trigger language plpgsql as $$
     begin raise exception 'the audit log only grows'; end $$`.execute(db);
@@ -370,28 +318,6 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
     for each statement execute function announce_truncated_keys()`.execute(db);
 }
 
-/**
- * An index of trigrams, if the server offers the extension, which any user can create who can create objects in the
- * database. Not in the store's own schema, since other stores of the database use it as well.
- */
-async function createSearchIndex(db: Kysely<Tables>): Promise<void> {
-  await sql`savepoint extension`.execute(db);
-  try {
-    await sql`create extension if not exists pg_trgm schema public`.execute(db);
-  } catch {
-    await sql`rollback to savepoint extension`.execute(db);
-  }
-  await sql`release savepoint extension`.execute(db);
-  const { rows } = await sql<{ schema: string }>`select nspname::text as schema
-    from pg_extension join pg_namespace on pg_namespace.oid = extnamespace
-    where extname = 'pg_trgm' and has_schema_privilege(nspname, 'usage')`.execute(db);
-  const [extension] = rows;
-  if (!extension) return;
-  // Each change limits the pending part of this index: see `lockWriters`.
-  await sql`create index api_keys_by_search_text on api_keys
-    using gin (coalesce(short_text, long_text) ${sql.id(extension.schema)}.gin_trgm_ops)`.execute(db);
-}
-
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
 
@@ -399,7 +325,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** Schemas of unreleased versions have numbers up to this one, and are not migrated. */
-const UNRELEASED = 37;
+const UNRELEASED = 38;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {

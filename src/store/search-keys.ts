@@ -4,7 +4,6 @@ import { yieldToEventLoop } from '../keys/basics/index.ts';
 import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { indexedSkeleton } from './migrations.ts';
 import { amongIds, chunksOf, idsOf, isId, labelsOf, searchTextOf } from './rows.ts';
 import { addAncestors, type Condition, type KeyColumns, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
@@ -97,7 +96,7 @@ async function findCandidates(
   filter: KeyFilter,
   { owners, reader }: { owners: Owners | undefined; reader: KeyReader },
 ): Promise<string[] | undefined> {
-  const { createdBy, ownedBy, expires, search, unusedSince, neverUsed, status, roles } = filter;
+  const { createdBy, ownedBy, expires, unusedSince, neverUsed, status, roles } = filter;
   const limit = MAX_CANDIDATES + 1;
   const creator = createdBy ?? ownedBy;
   const lookups = [
@@ -106,7 +105,6 @@ async function findCandidates(
     ...(status?.is === 'EXPIRED' ? [() => findExpired(connection, status.now, limit)] : []),
     ...ownLabelsOf(filter).map((label) => () => findLabelled(connection, label, limit)),
     ...(owners ? [() => findOwned(connection, owners, limit)] : []),
-    ...(search === undefined ? [] : [() => findByText(connection, search, limit)]),
     ...(unusedSince === undefined && !neverUsed ? [] : [() => findUnused(connection, filter, limit)]),
     ...(roles && !reader.knowsAll ? [() => reader.findFew()] : []),
   ];
@@ -176,27 +174,6 @@ async function findOwned(connection: Connection, { ids, label }: Owners, limit: 
   return findFamily(connection, new Set([...ids, ...(await findLabelled(connection, label, limit))]), { limit });
 }
 
-/**
- * The ids of keys with a text, through the trigram index; undefined if the text is too short for it. In SQLite, some of
- * them match only the beginning of the text.
- */
-async function findByText(connection: Connection, search: string, limit: number): Promise<string[] | undefined> {
-  const text = searchTextOf({ name: search });
-  if (Array.from(text).length < TRIGRAM) return undefined;
-  if (connection.dialect === 'postgres')
-    return connection.run(async (db) => idsOf((await selectByText(text, limit).execute(db)).rows));
-  if (text.includes('\0') || !(await connection.run(isIndexed))) return undefined;
-  const found: string[] = [];
-  const { first, last } = await connection.run(rowNumbers);
-  for (let after = first - 1; after < last && found.length < limit; after += INDEXED_ROWS) {
-    const piece = { after, upTo: after + INDEXED_ROWS, limit: limit - found.length };
-    const { rows } = await connection.run((db) => selectIndexed(text, piece).execute(db));
-    found.push(...idsOf(rows));
-    await yieldToEventLoop();
-  }
-  return found;
-}
-
 /** The ids of unused keys, whenever they were created. */
 async function findUnused(
   connection: Connection,
@@ -260,35 +237,6 @@ export async function* idRanges(
     if (!end) return;
     await yieldToEventLoop();
   }
-}
-
-/** The length of indexed parts, and the longest text to search for in SQLite's index, in code points. */
-const [TRIGRAM, MAX_PHRASE] = [3, 64];
-/** How many rows are requested from SQLite's index at a time. */
-const INDEXED_ROWS = 50_000;
-/** The indexed form of a text with a NUL: see `indexedValues`. */
-const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
-
-/** The keys with a text in a PostgreSQL store. */
-export function selectByText(text: string, limit: number): RawBuilder<{ id: string }> {
-  const pattern = `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-  return sql`select id from api_keys where ${SEARCH_TEXT} like ${pattern} limit ${limit}`;
-}
-
-/**
- * The keys in SQLite's index with a text, between two row numbers. The driver passes all numbers as floating-point
- * ones, with which the index would be scanned completely.
- */
-export function selectIndexed(
-  text: string,
-  { after, upTo, limit }: { after: number; upTo: number; limit: number },
-): RawBuilder<{ id: string }> {
-  const phrase = Array.from(text).slice(0, MAX_PHRASE).join('').replaceAll('"', '""');
-  return sql`select stored.id from api_keys_search
-    cross join api_keys as stored on stored.rowid = api_keys_search.rowid
-    where api_keys_search match ${`search_text : ("${phrase}" OR ${TEXT_WITH_NUL})`}
-      and api_keys_search.rowid > cast(${after} as integer) and api_keys_search.rowid <= cast(${upTo} as integer)
-    limit ${limit}`;
 }
 
 /** Reads the positions of keys that match a filter. */
@@ -648,47 +596,6 @@ function isAmongIds(dialect: DialectName, ids: readonly string[]): Condition {
 /** The position of a key in list order. */
 function positionOf(row: Pick<ApiKeyTable, 'created_at' | 'id'>): ListPosition {
   return { createdAt: Number(row.created_at), id: row.id };
-}
-
-/** True if an SQLite store's search index fits the rows: SQLite does not promise that a VACUUM keeps row numbers. */
-async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
-  const { rows } = await sql<{ isIndexed: number }>`select
-    (select max(rowid) from api_keys) is (select max(id) from api_keys_search_docsize) as "isIndexed"`.execute(db);
-  return rows[0]!.isIndexed === 1;
-}
-
-/** See `KeyRepository.hasSearchIndex`. */
-export async function hasSearchIndex(connection: Connection): Promise<boolean> {
-  if (connection.dialect === 'sqlite') return true;
-  const { rows } = await connection.run((db) =>
-    sql`select 1 from pg_index join pg_class on pg_class.oid = indexrelid join pg_am on pg_am.oid = relam
-      where indrelid = 'api_keys'::regclass and amname = 'gin' and indisvalid`.execute(db),
-  );
-  return rows.length > 0;
-}
-
-/** The rows of the keys whose names look like one of these: see `computeNameSkeleton`. */
-export async function findLookalikes(
-  db: Kysely<Tables>,
-  dialect: DialectName,
-  skeletons: readonly string[],
-): Promise<ApiKeyTable[]> {
-  const starts = skeletons.map((skeleton) => `"${indexedSkeleton(skeleton)}"`);
-  const isFound = sql<SqlBool>`api_keys.rowid in (select rowid from api_keys_search
-    where api_keys_search match ${`skeleton : (${starts.join(' OR ')})`})`;
-  return db
-    .selectFrom('api_keys')
-    .selectAll()
-    .$if(dialect === 'sqlite' && (await isIndexed(db)), (select) => select.where(isFound))
-    .where('name_skeleton', 'in', skeletons)
-    .execute();
-}
-
-async function rowNumbers(db: Kysely<Tables>): Promise<{ first: number; last: number }> {
-  const { rows } = await sql<{ first: number; last: number }>`select
-    coalesce((select min(rowid) from api_keys), 0) as first,
-    coalesce((select max(rowid) from api_keys), -1) as last`.execute(db);
-  return rows[0]!;
 }
 
 function inOrder(one: ApiKeyTable, other: ApiKeyTable): number {

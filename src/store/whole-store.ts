@@ -11,11 +11,11 @@ export {
   readRecords,
   tableNamesOf,
 } from './features.ts';
-export { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
+export { insertRows, type Row, withDeferredIndexes } from './insert-rows.ts';
 export { createKeyRepository } from './key-repository.ts';
 export { clockOf } from './limit-store.ts';
 export { storeLocation } from './location.ts';
-export { INDEXED_COLUMNS, indexedValues, newestSchema } from './migrations.ts';
+export { newestSchema } from './migrations.ts';
 export { openConnection, storeExists, storeOver } from './open.ts';
 export { isPostgresUrl, readPostgresUrl } from './postgres-address.ts';
 export { countRows, storedHash, TIME_COLUMNS } from './rows.ts';

@@ -202,14 +202,4 @@ describeOn('postgres', 'the health of a service, over GraphQL,', () => {
     const { storeKind, storeAnswers, answeredInMs, searchIndex } = data!['health'] as Fields;
     assert.deepEqual([storeKind, storeAnswers, answeredInMs, searchIndex], ['POSTGRESQL', false, null, null]);
   });
-
-  it('says that searches go without an index', async () => {
-    const database = await migratedStore();
-    await changeDirectly(database, 'drop index api_keys_by_search_text');
-    const test = await startTestService({ database });
-    const { secret } = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
-    const { body } = await query(test.url, secret, '{ health { storeAnswers searchIndex } }');
-    await test.stop();
-    assert.deepEqual(body, { data: { health: { storeAnswers: true, searchIndex: false } } });
-  });
 });

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
-import { CompiledQuery, sql } from 'kysely';
-import { Pool } from 'pg';
+import { CompiledQuery } from 'kysely';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
-import type { KeyFilter, KeyWriter } from '../../src/keys/repository/repository.ts';
+import type { KeyFilter } from '../../src/keys/repository/repository.ts';
 import { type Connection, connectionOver, type DialectName } from '../../src/store/connection.ts';
 import { createKeyRepository } from '../../src/store/key-repository.ts';
 import { openConnection, openStore, type Store } from '../../src/store/open.ts';
-import { findKeys, selectByText, selectIndexed } from '../../src/store/search-keys.ts';
+import { findKeys } from '../../src/store/search-keys.ts';
 import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
-import { changeDirectly, readDirectly } from '../support/direct.ts';
-import { idOf, openTestKeys, storedKey } from '../support/keys.ts';
+import { changeDirectly } from '../support/direct.ts';
+import { idOf, storedKey } from '../support/keys.ts';
 import { tempStore } from '../support/temp.ts';
 
-describeAlwaysOnEach('a search of keys', (dialect) => {
+describeAlwaysOnEach('a search of keys', () => {
   let database: string;
   let store: Store;
   beforeEach(async () => {
@@ -46,25 +44,6 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
       );
     }
   });
-
-  it('has an index that belongs to the rows', async () => {
-    await insert(Array.from({ length: 50 }, (_, index) => storedKey(String(index))));
-    if (dialect === 'sqlite') {
-      await changeDirectly(database, 'delete from api_keys where rowid % 3 = 0', 'vacuum');
-      const [rows] = await readDirectly(
-        database,
-        `select (select group_concat(rowid order by rowid) from api_keys) as keys, (select group_concat(id order by id)
-          from api_keys_search_docsize where id in (select rowid from api_keys)) as found`,
-      );
-      assert.equal(rows!['found'], rows!['keys']);
-    } else {
-      const plan = await readDirectly(
-        database,
-        "select indexdef as index from pg_indexes where schemaname = current_schema() and indexname = 'api_keys_by_search_text'",
-      );
-      assert.match(String(plan[0]!['index']), /gin \(COALESCE\(short_text, long_text\) public\.gin_trgm_ops\)/);
-    }
-  });
 });
 
 /** A store with some thousands of keys, whose database knows how they are spread. */
@@ -89,24 +68,6 @@ async function filledStore(): Promise<string> {
   await store.close();
   return database;
 }
-
-describeAlwaysOnEach('a filter by a text', (dialect) => {
-  it('uses the index of trigrams', async () => {
-    const connection = await analyzedStore();
-    const statement =
-      dialect === 'sqlite'
-        ? sql`explain query plan ${selectIndexed('SERVICE 1234', { after: 0, upTo: 9999, limit: 3001 })}`
-        : sql`explain ${selectByText('SERVICE 1234', 3001)}`;
-    const { rows } = await connection.run((db) => statement.execute(db));
-    await connection.close();
-    const plan = JSON.stringify(rows);
-    if (dialect === 'sqlite') {
-      // By the text, and both bounds of the row numbers.
-      assert.match(plan, /SCAN api_keys_search VIRTUAL TABLE INDEX 0:M\d></);
-      assert.match(plan, /SEARCH stored USING INTEGER PRIMARY KEY/);
-    } else assert.match(plan, /Bitmap Index Scan on api_keys_by_search_text/);
-  });
-});
 
 /** A connection that collects its statements, and the plans of these. */
 function explained(connection: Connection, dialect: DialectName) {
@@ -143,7 +104,6 @@ describeOn('sqlite', 'each filter of keys', () => {
     const { collecting, plans } = explained(connection, 'sqlite');
     const now = 1;
     const filters: Record<string, KeyFilter> = {
-      api_keys_search: { search: 'Service 1234' },
       api_keys_in_order: { search: 'zq', roles: ['ADMIN'], status: { is: 'DISABLED', now } },
       api_keys_by_creator: { ownedBy: idOf('1') },
       api_keys_by_expiry: { expires: { after: now, until: 2 } },
@@ -222,60 +182,6 @@ describeAlwaysOnEach('the digests of many secrets', (dialect) => {
     assert.match(plans.join('\n'), /api_keys_by_previous_digest/);
     assert.doesNotMatch(plans.join('\n'), /Seq Scan|SCAN api_keys\b/);
     await connection.close();
-  });
-});
-
-describeOn('sqlite', 'the index of searches', () => {
-  it('loses what deleted keys leave in it while keys are created, and all of it with the last one', async () => {
-    const { store, database } = await openTestKeys();
-    const write = (work: (writer: KeyWriter) => Promise<void>) => store.repository.write(work);
-    const ids = Array.from({ length: 100 }, (_, index) => idOf(`key ${index}`));
-    await write((writer) => writer.insert(ids.map((id) => storedKey(id))));
-    const left = async () => {
-      const [row] = await readDirectly(
-        database,
-        'select count(*) as count from api_keys_search_docsize where id not in (select rowid from api_keys)',
-      );
-      return Number(row!['count']);
-    };
-    await write((writer) => writer.delete(ids.slice(0, 99)));
-    assert.equal(await left(), 99);
-    for (let count = 0; (await left()) > 20; count += 1) {
-      assert.ok(count < 1000, `${await left()} are left`);
-      await write((writer) => writer.insert([storedKey(`new ${count}`)]));
-    }
-    const rest = await store.repository.list({ limit: 10_000 });
-    await write((writer) => writer.delete(rest.map(({ id }) => id)));
-    assert.equal(await left(), 0);
-    await store.close();
-  });
-});
-
-describe('a store in a PostgreSQL database', () => {
-  it('whose user may not create pg_trgm is searched without an index', async () => {
-    const name = `plain_${randomBytes(8).toString('hex')}`;
-    const server = new URL(process.env['TEST_DATABASE_URL']!);
-    const admin = new Pool({ connectionString: server.href, max: 1 });
-    await admin.query(`create role ${name} login password 'a password'`);
-    await admin.query(`create database ${name}`);
-    const url = new URL(`postgres://${name}:a%20password@${server.host}/${name}?schema=own`);
-    const owner = new Pool({ connectionString: Object.assign(new URL(server), { pathname: name }).href, max: 1 });
-    await owner.query(`create schema own authorization ${name}`);
-    await owner.end();
-    const store = await openStore({ database: url.href });
-    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]));
-    assert.deepEqual(
-      (await store.repository.list({ search: 'two', limit: 9 })).map(({ name }) => name),
-      ['two'],
-    );
-    await store.close();
-    const reader = new Pool({ connectionString: url.href, max: 1 });
-    const { rows } = await reader.query("select 1 from pg_indexes where indexname = 'api_keys_by_search_text'");
-    assert.deepEqual(rows, []);
-    await reader.end();
-    await admin.query(`drop database ${name}`);
-    await admin.query(`drop role ${name}`);
-    await admin.end();
   });
 });
 

@@ -42,6 +42,5 @@ export function damageSchema(path: string, { name, word, by }: { name: string; w
 export const SCHEMA_DAMAGES = [
   { name: 'api_keys', word: 'rotation_grace', by: 'rotation_grabe' },
   { name: 'audit_log', word: 'actor_name', by: 'actor_nane' },
-  { name: 'api_keys_search', word: 'contentless', by: 'contentness' },
-  { name: 'api_keys_search_after_update', word: 'short_text', by: 'short_tex_' },
+  { name: 'key_changes_before_update', word: 'public_id', by: 'public_ad' },
 ] as const;

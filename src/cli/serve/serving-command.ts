@@ -84,10 +84,6 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
 const LOCK_WAIT_MS = 2000;
 const WRITE_WAIT_MS = 5000;
 
-const NO_SEARCH_INDEX =
-  'searches of keys read all keys: as the owner of the database, create the extension pg_trgm and an ' +
-  'index, as docs/postgresql.md shows';
-
 const IN_CLEAR =
   'keys cross the network without encryption: use TLS (--tls-cert, --tls-key), or listen on 127.0.0.1 behind a proxy with TLS';
 
@@ -335,7 +331,6 @@ export abstract class ServingCommand extends BaseCommand {
       );
     if (keys.created) this.logger.warn({ store }, 'created a new key store, which has no keys yet');
     for (const problem of await keys.settingProblems()) this.logger.warn({ store }, problem);
-    if (!(await keys.hasSearchIndex())) this.logger.info({ store }, NO_SEARCH_INDEX);
     const behindMs = await keys.store.clockBehindMs();
     if (behindMs > 0 && !acceptsClock) throw clockBehind(keys.clock(), behindMs);
     if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the newest entry of the audit log');

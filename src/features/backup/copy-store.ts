@@ -15,7 +15,6 @@ import {
   type Row,
   TABLES,
   withDeferredIndexes,
-  withoutTriggers,
 } from '../../store/whole-store.ts';
 
 /** The result of a copy. */
@@ -305,7 +304,7 @@ async function withBulkInserts(
   if (dialect === 'sqlite') {
     // A key can come before its creator.
     await sql`pragma defer_foreign_keys = on`.execute(target);
-    await withoutTriggers(target, () => withDeferredIndexes(target, dialect, tables, insert));
+    await withDeferredIndexes(target, dialect, tables, insert);
     while (await indexEntries(target));
     return;
   }

@@ -19,8 +19,6 @@ import {
   type FeatureTables,
   findDamage,
   goneFrom,
-  INDEXED_COLUMNS,
-  indexedValues,
   isPostgresUrl,
   leasesEnded,
   MainFile,
@@ -204,9 +202,6 @@ async function copyRows(db: Kysely<Tables>, { features, records }: SchemaOfBacku
   // The head of the log is a view of this table.
   await sql`insert into main.key_changes (log_number, log_hash) select log_number, log_hash from backup.key_changes
     not indexed where log_hash is not null order by number desc limit 1`.execute(db);
-  if (derived.some(({ name }) => name === 'api_keys_search_after_insert'))
-    await sql`insert into main.api_keys_search ${sql.raw(INDEXED_COLUMNS)}
-      select ${sql.raw(indexedValues('api_keys'))} from main.api_keys`.execute(db);
   for (const { definition } of derived) await sql.raw(definition).execute(db);
 }
 

@@ -70,7 +70,6 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
       await follower.rouse();
       if (follower.leaseMs <= 0) throw withoutStackTrace(stale);
     },
-    hasSearchIndex: async () => true,
     auditLog,
     findByName: refuse,
     findBy: refuse,

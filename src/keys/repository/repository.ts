@@ -182,8 +182,6 @@ export interface KeyRepository extends KeyFinder {
   write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: RepositoryWriteOptions): Promise<Result>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
-  /** True if searches of keys use an index. Without it, PostgreSQL reads all keys. */
-  hasSearchIndex(): Promise<boolean>;
   /**
    * Calls back when notifications of other processes' changes are lost, and when they arrive again. In between there is
    * no revision. A file needs no notifications, so it never calls back.

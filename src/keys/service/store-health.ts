@@ -8,8 +8,6 @@ export interface Health {
   readonly answeredInMs: number | undefined;
   /** True if other processes notify this one of changes. If not, every request asks the store. */
   readonly hearsChanges: boolean;
-  /** True if searches of keys use an index; undefined if the store does not answer. */
-  readonly hasSearchIndex: boolean | undefined;
   /** See `StoreHealth.clockBehindMs`; 0 if the store does not answer. */
   readonly clockBehindMs: number;
 }
@@ -37,12 +35,11 @@ export class StoreHealth {
   /** Checks the service and its store. A store that does not answer is a result, not an error. */
   async health(): Promise<Health> {
     const { repository, schedule } = this.#options;
-    const seen: { answeredInMs?: number; hasSearchIndex?: boolean; clockBehindMs?: number } = {};
+    const seen: { answeredInMs?: number; clockBehindMs?: number } = {};
     const began = performance.now();
     const look = async () => {
       await repository.check();
       seen.answeredInMs = performance.now() - began;
-      seen.hasSearchIndex = await repository.hasSearchIndex();
       seen.clockBehindMs = await this.clockBehindMs();
     };
     const looked = look().catch((error: unknown) => {
@@ -53,7 +50,6 @@ export class StoreHealth {
       store: repository.kind,
       answeredInMs: seen.answeredInMs,
       hearsChanges: repository.revision() !== undefined,
-      hasSearchIndex: seen.hasSearchIndex,
       clockBehindMs: seen.clockBehindMs ?? 0,
     };
   }

@@ -13,9 +13,6 @@ import { goneFrom, migrateFeatures, olderText, ranOf, readRecords, tableNamesOf 
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
 import { type FeatureTables, TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
-/** The limit for pending entries of the search index, so that no transaction has to do much deferred work of others. */
-const PENDING_LIMIT = '64kB';
-
 /** The tables of the core. */
 const CORE_TABLES = [
   'svc_api_schema',
@@ -42,7 +39,6 @@ export function ownTables(features: readonly FeatureTables[]): string[] {
  */
 export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
   await sql`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)}),
-    set_config('gin_pending_list_limit', ${PENDING_LIMIT}, true),
     set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)`.execute(
     transaction,
   );
@@ -251,8 +247,6 @@ function lockKey(schema: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`hashtextextended('svc-api ' || ${schema}, 0)`;
 }
 
-/** The search index, which a store has only if the server offers the extension. */
-const OPTIONAL = 'api_keys_by_search_text';
 /** PostgreSQL codes for missing rights, and for a read-only server. */
 const NOT_PERMITTED: ReadonlySet<string> = new Set(['42501', '25006']);
 
@@ -287,9 +281,7 @@ export async function postgresSchemaDifferences(
       const functions = new Set(made.filter(({ type }) => type === 'function').map(({ name }) => name));
       const found = await partsIn(connection, schema, own, gone);
       const isKnown = ({ type, name }: SchemaPart) => type !== 'function' || functions.has(name);
-      return differencesOf(made, found.filter(isKnown)).filter(
-        ({ name, difference }) => difference !== 'missing' || name !== OPTIONAL,
-      );
+      return differencesOf(made, found.filter(isKnown));
     } catch (error) {
       if (NOT_PERMITTED.has(driverCodeOf(error) ?? '')) return 'unknown';
       throw error;

@@ -91,9 +91,6 @@ export async function requireOwnFormat(db: Kysely<Tables>, location: string): Pr
   return version;
 }
 
-/** The prefix of the tables in which SQLite keeps the search index, in its own format. */
-const SEARCH_TABLES = 'api_keys_search_';
-
 /**
  * Differences between a file's schema and that of its version. Other programs can keep tables and indexes of their own
  * in it, as Litestream does, but no references to tables of the store, and no triggers.
@@ -107,8 +104,11 @@ export async function sqliteSchemaDifferences(
   const gone = new Set(tableNamesOf(goneFrom(await recordsIn(db), features)).filter((table) => !own.has(table)));
   const found: SchemaPart[] = [];
   for (const part of await partsIn(db)) {
-    const isOwn = own.has(part.table) || part.table.startsWith(SEARCH_TABLES);
-    if (isOwn || !['table', 'index'].includes(part.type) || (!gone.has(part.table) && (await refersTo(db, part, own))))
+    if (
+      own.has(part.table) ||
+      !['table', 'index'].includes(part.type) ||
+      (!gone.has(part.table) && (await refersTo(db, part, own)))
+    )
       found.push(part);
   }
   return differencesOf(made, found);
@@ -156,7 +156,7 @@ async function partsIn(db: Kysely<Tables>): Promise<(SchemaPart & { table: strin
     select case when type = 'table' and sql like 'create virtual%' then 'virtual table' else type end as type, name,
       sql as definition, tbl_name as "table"
     from sqlite_schema where sql is not null order by rowid`.execute(db);
-  return rows.filter(({ type, name }) => type !== 'table' || !name.startsWith(SEARCH_TABLES));
+  return rows;
 }
 
 /** A foreign key could keep rows of a store from being deleted. */
@@ -224,13 +224,13 @@ interface TableColumns {
   columns: string[];
 }
 
-/** The columns of writable tables. SQLite manages the tables of its search index itself. */
+/** The columns of tables, except virtual ones. */
 async function columnsIn(db: Kysely<Tables>): Promise<TableColumns[]> {
   const { rows } = await sql<{ table: string; columns: string }>`
     select listed.name as "table", json_group_array(found.name) as columns
     from sqlite_schema as listed, pragma_table_info(listed.name, 'main') as found
     where listed.type = 'table' and listed.sql not like 'create virtual%'
-      and listed.name not like 'sqlite\\_%' escape '\\' and listed.name not like 'api\\_keys\\_search\\_%' escape '\\'
+      and listed.name not like 'sqlite\\_%' escape '\\'
     group by listed.name`.execute(db);
   return rows.map(({ table, columns }) => ({ table, columns: JSON.parse(columns) as string[] }));
 }
@@ -252,8 +252,7 @@ export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
       (select json_group_array(
           case cid when -1 then 'rowid' when -2 then 'expression' else '"' || column.name || '"' end)
         from pragma_index_xinfo(made.name, 'main') as column) as columns
-    from main.sqlite_schema as made where made.type = 'index' and substr(made.tbl_name, 1, 7) <> 'sqlite_'
-      and substr(made.tbl_name, 1, 16) <> 'api_keys_search_'`.execute(db);
+    from main.sqlite_schema as made where made.type = 'index' and substr(made.tbl_name, 1, 7) <> 'sqlite_'`.execute(db);
   return rows.map(({ name, table, definition, columns }) => ({
     name,
     table,

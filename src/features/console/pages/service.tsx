@@ -2,7 +2,7 @@ import { Fact, Time } from '../parts/notice.tsx';
 import type { Pages } from '../visit.tsx';
 
 /** Fields about the state of the service and its key store. */
-export const HEALTH_FIELDS = 'storeKind storeAnswers answeredInMs hearsChanges searchIndex clockBehind';
+export const HEALTH_FIELDS = 'storeKind storeAnswers answeredInMs hearsChanges clockBehind';
 const HEALTH = `{
   health { ${HEALTH_FIELDS} }
   info { version startedAt runtime platform }
@@ -14,7 +14,6 @@ export interface Health {
   readonly storeAnswers: boolean;
   readonly answeredInMs: number | null;
   readonly hearsChanges: boolean;
-  readonly searchIndex: boolean | null;
   readonly clockBehind: number;
 }
 
@@ -74,7 +73,7 @@ interface Check {
   readonly remedy: string;
 }
 
-function checksOf({ storeKind, storeAnswers, answeredInMs, hearsChanges, searchIndex, clockBehind }: Health): Check[] {
+function checksOf({ storeKind, storeAnswers, answeredInMs, hearsChanges, clockBehind }: Health): Check[] {
   return [
     {
       what: `Key store, ${STORES[storeKind]}`,
@@ -88,12 +87,6 @@ function checksOf({ storeKind, storeAnswers, answeredInMs, hearsChanges, searchI
       state: hearsChanges ? 'instant' : 'not working',
       remedy:
         "Until this works again, each request queries the store and takes longer. See the server's log for the cause.",
-    },
-    {
-      what: 'Key search',
-      isWell: searchIndex !== false,
-      state: searchIndex === null ? 'unknown' : searchIndex ? 'uses an index' : 'has no index',
-      remedy: 'Searching many keys is slow. Install the extension pg_trgm in the database.',
     },
     {
       what: 'Clock',
