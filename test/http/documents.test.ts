@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getIntrospectionQuery } from 'graphql';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
-import { workOf } from '../support/work.ts';
+import { startCounting, type WorkCounter } from '../support/work.ts';
 
 /** How much more work than an introspection a document may be at most. Without limits it would be thousands of times as much. */
 const MAX_RATIO = 10;
@@ -32,9 +32,11 @@ describe('a document', () => {
   let id: string;
   /** The work that an introspection is, in thousands of calls. */
   let introspection: number;
+  let counter: WorkCounter;
 
   before(async () => {
     test = await startTestService();
+    counter = await startCounting();
     const { secret: made, principal } = await createPrincipal(test.keys, { name: 'Reader', roles: ['ADMIN'] });
     secret = made;
     ({ id } = principal.apiKey);
@@ -42,13 +44,16 @@ describe('a document', () => {
     for (let time = 0; time < 2; time += 1)
       introspection = (await post('*/*', { query: getIntrospectionQuery() })).work;
   });
-  after(() => test.stop());
+  after(async () => {
+    await counter.stop();
+    await test.stop();
+  });
   afterEach('the server still answers', async () => {
     assert.deepEqual((await query(test.url, secret, `{ ${ME} }`)).body, { data: { me: { id } } });
   });
 
   async function post(accept: string, request: object) {
-    const { count, result } = await workOf(async () => {
+    const { count, result } = await counter.of(async () => {
       const response = await fetch(`${test.url}/graphql`, {
         method: 'POST',
         headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', accept },
