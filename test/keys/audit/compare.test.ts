@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { checkAuditLog } from '../../../src/keys/audit/index.ts';
 import { API_KEY_COLUMNS } from '../../../src/store/tables.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
@@ -16,6 +17,12 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
   });
   afterEach(() => test.store.close());
   const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+  /** Keys with ids of any kind: those of `numberedKeys` begin alike, and one that was changed stands for all. */
+  const insertWithIds = async (count: number) => {
+    const keys = numberedKeys(count).map((key) => ({ ...key, id: randomUUID() }));
+    await insertKeys(test.keys, keys);
+    return keys;
+  };
   const found = async () => {
     const { compared, older, differences } = (await test.keys.audit.check()).comparison!;
     return [compared, older, differences.map(({ name, reason }) => `${name} ${reason}`)];
@@ -120,8 +127,8 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
 
   it('are looked up in the log of a file if they were changed, and otherwise compared as it is verified', async () => {
     const { repository } = test.store;
-    const keys = await Promise.all(Array.from({ length: 300 }, (_, index) => create(`Key ${index}`)));
-    const changed = [keys[7]!.apiKey.id, keys[280]!.apiKey.id];
+    const keys = await insertWithIds(300);
+    const changed = [keys[7]!.id, keys[280]!.id];
     for (const isEnabled of [false, true])
       for (const id of changed) await test.keys.setEnabled(id, isEnabled, OPERATOR);
     const lookedUp = new Set<string>();
@@ -187,7 +194,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
   // In PostgreSQL, keys are compared in no order.
   const itInFiles = dialect === 'sqlite' ? it : () => {};
   itInFiles('are not, where a change was undone by hand while others were compared', async () => {
-    const keys = await Promise.all(Array.from({ length: 300 }, (_, index) => create(`Key ${index}`)));
+    const keys = await insertWithIds(300);
     let isChanged = false;
     const racing = await openTestKeys({
       database: test.database,
@@ -196,7 +203,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
           const found = await log.findChanged(...asked);
           if (isChanged) return found;
           isChanged = true;
-          await test.keys.setEnabled(keys[280]!.apiKey.id, false, OPERATOR);
+          await test.keys.setEnabled(keys[280]!.id, false, OPERATOR);
           await changeDirectly(test.database, 'update api_keys set disabled_at = null');
           return found;
         },
