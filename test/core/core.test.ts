@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Hono } from 'hono';
 import { bearerAuth, type BearerEnv, openKeys } from '../../src/index.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
-import { runCli } from '../support/process.ts';
+import { runProgramHere } from '../support/program-here.ts';
 import { startServe } from '../support/serve.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -11,7 +11,7 @@ describeAlwaysOnEach('the core', () => {
   it('creates, lists, rotates and deletes keys, serves GraphQL and checks bearer tokens', async () => {
     const database = tempStore();
     const run = async (...args: string[]) => {
-      const { code, stdout, stderr } = await runCli(['apikey', ...args, '--json'], {
+      const { code, stdout, stderr } = await runProgramHere(['apikey', ...args, '--json'], {
         env: { SVC_API_DATABASE: database },
       });
       assert.equal(code, 0, stderr || stdout);
