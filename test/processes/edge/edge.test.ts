@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { NewKey } from '../../../src/keys/key/key-change.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { freePort } from '../../support/port.ts';
 import { runCli } from '../../support/process.ts';
 import { startEdge, startServe, type ServeProcess } from '../../support/serve.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -54,13 +55,16 @@ describe('svc-api edge', () => {
     return started;
   };
 
+  const startOriginAgain = () => start(startServe(test.database, ['--port', new URL(origin.url).port]));
+
   beforeEach(async () => {
     test = await openTestKeys();
     test.time.now = Date.now();
     tokenFile = join(tempFolder(), 'edge.key');
     const { secret } = await create('Edge', { roles: [], permissions: ['EDGE:READ_ANY'] });
     writeFileSync(tokenFile, `${secret}\n`, { mode: 0o600 });
-    origin = await start(startServe(test.database));
+    // Not one that the system gives to connections: while the origin is away, one of them could take it.
+    origin = await start(startServe(test.database, ['--port', String(await freePort())]));
     edge = await start(startEdge(origin.url, tokenFile, '--max-stale', LONG_LEASE));
   });
 
@@ -157,12 +161,12 @@ describe('svc-api edge', () => {
       await origin.stop('SIGKILL');
       await until(async () => (await statusOf(short.url, secret)) === 503);
       isLonger = (await statusOf(edge.url, secret)) === 200;
-      if (!isLonger) origin = await start(startServe(test.database, ['--port', new URL(origin.url).port]));
+      if (!isLonger) origin = await startOriginAgain();
     }
     await until(async () => (await statusOf(edge.url, secret)) === 503);
     assert.equal((await fetch(`${short.url}/readyz`)).status, 503);
     assert.equal((await fetch(`${short.url}/healthz`)).status, 200);
-    await start(startServe(test.database, ['--port', new URL(origin.url).port]));
+    await startOriginAgain();
     await until(async () => (await statusOf(short.url, secret)) === 200);
     await until(async () => (await fetch(`${short.url}/readyz`)).status === 200);
   });
@@ -175,7 +179,7 @@ describe('svc-api edge', () => {
     for (const held of [secret, 'svc_nothing']) assert.equal(await statusOf(again.url, held), 503);
     assert.equal((await fetch(`${again.url}/readyz`)).status, 503);
     assert.equal((await fetch(`${again.url}/healthz`)).status, 200);
-    await start(startServe(test.database, ['--port', new URL(origin.url).port]));
+    await startOriginAgain();
     await until(async () => (await fetch(`${again.url}/readyz`)).status === 200);
     assert.equal(await statusOf(again.url, secret), 200);
     assert.equal(await statusOf(again.url, 'svc_nothing'), 401);
@@ -196,7 +200,7 @@ describe('svc-api edge', () => {
     const get = (held: string) => fetch(guard.url, { headers: { Authorization: `Bearer ${held}` } });
     assert.equal((await get(secret)).status, 503);
     assert.equal(passed, 0);
-    await start(startServe(test.database, ['--port', new URL(origin.url).port]));
+    await startOriginAgain();
     await until(async () => (await get(secret)).status === 200);
     assert.equal(await (await get(secret)).text(), 'Key');
     assert.equal((await get('svc_nothing')).status, 401);
