@@ -25,7 +25,15 @@ export async function manifestOf(): Promise<string> {
   const manifest = {
     ...plugin.manifest,
     commands: Object.fromEntries(
-      commands.map(([id, command]) => [id, { ...command, flags: flagsOf(id, command), feature: featureOf.get(id) }]),
+      commands.map(([id, command]) => [
+        id,
+        {
+          ...command,
+          flags: flagsOf(id, command),
+          feature: featureOf.get(id),
+          formsOf: FEATURES.flatMap(({ name, commands = {} }) => (commands[id]?.form ? name : [])),
+        },
+      ]),
     ),
     features: Object.fromEntries(FEATURES.map(({ name, needs = [] }) => [name, needs])),
   };

@@ -1,4 +1,4 @@
-/** A permission, such as `DOCKER:READ_ANY`. */
+/** A permission, such as `WIKI:READ_ANY`. */
 export type Permission = `${string}:${string}`;
 
 /** The server that checks keys, and how it is asked. */
@@ -133,7 +133,7 @@ const OPTIONS: Rules<ClientOptions> = {
   fetch: [(value) => typeof value === 'function', 'a function'],
 };
 const CHECK_OPTIONS: Rules<ClientCheckOptions> = {
-  permission: [isPermission, 'a permission, such as DOCKER:READ_ANY'],
+  permission: [isPermission, 'a permission, such as WIKI:READ_ANY'],
   all: LIST,
   any: LIST,
   audience: [addressIn, AN_ADDRESS],

@@ -24,14 +24,14 @@ import { FailureLog, RefusalLog } from './refusal-log.ts';
 
 /** The required permissions, as one of these options. Default: any valid key is accepted. */
 export interface RequiredPermissions {
-  /** A permission, such as `DOCKER:READ_ANY`. */
+  /** A permission, such as `WIKI:READ_ANY`. */
   permission?: Permission;
   /** Several permissions, all of which are required. */
   all?: readonly Permission[];
   /** Several permissions, of which one is enough. */
   any?: readonly Permission[];
   /**
-   * A resource, such as `DOCKER`. The method decides the action: READ_ANY for GET, HEAD and OPTIONS, CREATE_ANY for
+   * A resource, such as `WIKI`. The method decides the action: READ_ANY for GET, HEAD and OPTIONS, CREATE_ANY for
    * POST, UPDATE_ANY for PUT and PATCH, DELETE_ANY for DELETE; other methods are refused.
    */
   resource?: string;

@@ -25,6 +25,7 @@ const MEANT_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
   'src/cli/explain/present.ts': ['usage'],
   'src/cli/explain/report.ts': ['usage'],
   'src/cli/help/own-help.ts': ['usage'],
+  'src/cli/plugins/chosen-features.ts': ['usage'],
   'src/cli/prompts/rich-prompts.ts': ['effect'],
   'src/cli/serve/serving-command.ts': ['session'],
   'src/commands/apikey/explain.ts': ['usage'],

@@ -234,6 +234,9 @@ for (const core of [5, 4] as const) {
         assert.deepEqual(await codesOf('create', 'apply', 'restore', 'scan', 'guard'), [0, 0, 0, 2, 2]);
         const { stdout } = await host.cli(['apikey', '--help']);
         assert.match(stdout, /Store: backup, log, restore\.\n/);
+        const explained = await host.cli(['apikey', 'explain', '--help']);
+        assert.match(explained.stdout, /NAME RESOURCE:ACTION/);
+        assert.doesNotMatch(explained.stdout, /METHOD URL|FILE|token/);
       });
       await withFile(manifest, choose([]), async () => {
         assert.deepEqual(await codesOf('create', 'apply', 'scan'), [0, 2, 2]);

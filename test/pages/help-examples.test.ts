@@ -51,7 +51,7 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   'apikey apply': ({ folder }) => copyFileSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml')),
   'apikey delete': async ({ cli }) => void (await cli.given('Docker bot')),
   'apikey exec': async (desk) => {
-    const token = await federate(desk);
+    const token = await federate(desk, ROUTES);
     const config = join(desk.folder, 'new.yaml');
     const server = await startServe(desk.cli.database, ['--port', '0', '--config', config]);
     desk.server = { url: server.url, stop: () => Promise.all([server.stop(), issuer?.stop()]) };
@@ -159,8 +159,8 @@ function declareInFiles({ folder }: Desk, text: string): void {
 
 /** An application asks for a key, and shows the code of the examples. */
 async function askForKey({ cli }: Desk): Promise<void> {
-  const keys = await openKeys({ database: cli.database });
-  const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
+  const keys = await openKeys({ database: cli.database, resources: ['GRAFANA'] });
+  const wanted = { client: APP, roles: [], permissions: ['GRAFANA:READ_ANY' as const] };
   const { request } = await keys.feature(Consent).ask(wanted);
   await keys.close();
   const store = await openStore({ database: cli.database }, { features: STORES });
@@ -184,6 +184,7 @@ describe('the examples of the help', () => {
   for (const { command, examples } of documentedPages()) {
     it(`work as they are typed, in their order: ${command}`, async () => {
       const desk = await newDesk();
+      if (examples.some((example) => example.includes('GRAFANA:'))) declareRoutes(desk);
       await GIVEN[command]?.(desk);
       try {
         for (const example of examples) {

@@ -1,3 +1,6 @@
+import { SERVER_NUMBERS } from '../../config/config.ts';
+import { kebab } from '../../keys/added/index.ts';
+
 /** A name of a command or flag that does not exist, and the existing one for the same. */
 type OtherName = readonly [typed: string, existing: string, flags?: string];
 
@@ -67,4 +70,9 @@ export function commandMeant(
 /** The flags of a command that another one stands for. */
 export function flagsMeant(typed: string, flags: readonly string[]): string[] {
   return FLAGS.flatMap(([other, existing]) => (other === typed && flags.includes(existing) ? [existing] : []));
+}
+
+/** The field of `server` in svc-api.yaml that a flag stands for. */
+export function settingMeant(typed: string): string | undefined {
+  return Object.keys(SERVER_NUMBERS).find((name) => kebab(name) === typed);
 }

@@ -5,7 +5,7 @@ import { CommandHelp } from '@oclif/core/help';
 import type { Config } from '@oclif/core/interfaces';
 import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
 import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
-import { commandMeant, flagsMeant } from './other-names.ts';
+import { commandMeant, flagsMeant, settingMeant } from './other-names.ts';
 import { wordsBesideCommands } from '../help/topics.ts';
 import { commandText, withNamesOf } from '../output.ts';
 import { packageFolder } from '../../version.ts';
@@ -162,11 +162,14 @@ function notAmong(typed: string, choices: readonly string[]): string {
 function unknownFlags(typed: readonly string[], place: Place): string {
   const names = [...Object.keys(flagsOf(place)), 'help'];
   const shown = typed.map((flag) => shownFlag(flag, names));
-  const close = shown.flatMap((flag) => closeFlags(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
+  const words = shown.map((flag) => flag.replace(/^-+/, ''));
+  const close = words.flatMap((word) => closeFlags(word, names)).map((name) => `--${name}`);
   const [many, them] = typed.length === 1 ? ['', 'it'] : ['s', 'them'];
   const list = shown.map((flag) => printable(flag)).join(', ');
   const verbs = close.length > 0 ? [] : closeVerbs(shown, place);
-  const remedy = didYouMean([...close, ...verbs]) ?? `Leave ${them} out.`;
+  const [setting] = words.flatMap((word) => settingMeant(word) ?? []);
+  const otherwise = setting === undefined ? `Leave ${them} out.` : `Set "${setting}" under "server" in svc-api.yaml.`;
+  const remedy = didYouMean([...close, ...verbs]) ?? otherwise;
   return `Unknown flag${many}: ${list}. ${remedy}`;
 }
 

@@ -74,7 +74,8 @@ export const permissionsFlag = (description: string) =>
 export const grantFlags = {
   roles: rolesFlag('Roles to grant, comma-separated: ADMIN, CONNECT, VIEWER, GUEST, or one of svc-api.yaml.'),
   permissions: permissionsFlag(
-    'Permissions to grant, comma-separated, each as RESOURCE:ACTION, such as DOCKER:READ_ANY.',
+    'Permissions to grant, comma-separated, each as RESOURCE:ACTION, such as GRAFANA:READ_ANY. Resources of your own ' +
+      'are declared in svc-api.yaml.',
   ),
   'expires-in': Flags.string({
     aliases: ['ttl'],

@@ -3,6 +3,7 @@ import type { Config, Topic } from '@oclif/core/interfaces';
 import { chooseFeatures, featuresFailed, isChosen, type KnownFeatures } from '../../keys/added/index.ts';
 import { invalidPrefix } from '../../keys/secret/index.ts';
 import { KeysError, printable } from '../../keys/basics/index.ts';
+import { ASKING } from './hooks.ts';
 
 /** Members of oclif's `Config` that have no method for removing entries. */
 interface Known {
@@ -16,8 +17,9 @@ interface Known {
  * Chooses the features in a host's package.json, and removes the commands and flags of all others from oclif. If the choice is
  * invalid, each of our commands refuses to run; those of the host still work.
  * @param settings the host's "svc-api" in its package.json
+ * @param words the command line
  */
-export function chooseForHost(config: Config, settings: unknown): void {
+export async function chooseForHost(config: Config, settings: unknown, words: readonly string[]): Promise<void> {
   try {
     const own = config.getPluginsList().find(({ name }) => name === 'svc-api');
     const names = namesIn(config, settings);
@@ -28,9 +30,19 @@ export function chooseForHost(config: Config, settings: unknown): void {
     own.commands = own.commands.filter((command) => !isLeftOut(command));
     for (const { flags } of own.commands)
       for (const [name, flag] of Object.entries(flags)) if (isLeftOut(flag)) delete flags[name];
+    if (words.some((word) => ASKING.has(word))) await Promise.all(own.commands.map(describeForms));
   } catch (error) {
     featuresFailed(error);
   }
+}
+
+/** Describes a command without the forms of features that were not chosen. The manifest of the build has all of them. */
+async function describeForms(command: Command.Loadable): Promise<void> {
+  const { formsOf = [] } = command as { formsOf?: readonly string[] };
+  if (formsOf.every((feature) => isChosen(feature))) return;
+  const { description, usage, examples, args } = await command.load();
+  Object.assign(command, { description, usage, examples });
+  for (const [name, arg] of Object.entries(command.args)) arg.description = args[name]?.description;
 }
 
 /** True for a command or flag in the manifest of a feature that was not chosen. */

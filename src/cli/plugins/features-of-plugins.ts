@@ -1,11 +1,8 @@
 import type { Config } from '@oclif/core/interfaces';
 import { addFields, type FeatureOfFields, featuresFailed, invalidFeature } from '../../keys/added/index.ts';
 import { printable } from '../../keys/basics/index.ts';
-import { FEATURE_HOOK, resultsOf } from './hooks.ts';
+import { ASKING, FEATURE_HOOK, resultsOf } from './hooks.ts';
 import { takenNames } from './taken-names.ts';
-
-/** Words of a command line that show flags without running their command. */
-const ASKING = new Set(['--help', '-h', 'help', 'autocomplete', 'apikey:autocomplete', 'commands']);
 
 /**
  * Adds the features of plugins. If one is invalid, none is added, and each of our commands refuses to run; those of a

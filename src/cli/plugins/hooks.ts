@@ -11,6 +11,9 @@ const HOOKS: readonly string[] = [SCHEMA_HOOK, FEATURE_HOOK];
 const CODES = { [SCHEMA_HOOK]: 'SCHEMA_INVALID', [FEATURE_HOOK]: 'FEATURE_INVALID' } as const;
 type OwnHook = keyof typeof CODES;
 
+/** Words of a command line that show flags without running their command. */
+export const ASKING = new Set(['--help', '-h', 'help', 'autocomplete', 'apikey:autocomplete', 'commands']);
+
 /** The time limit of a hook, and of loading the resolvers that it returns, in milliseconds. */
 export const LIMIT_MS = 10_000;
 export const TOO_SLOW = `did not return within ${LIMIT_MS / 1000} seconds.`;

@@ -4,15 +4,16 @@ import { FEATURE_HOOK, warnOfUnknownHooks } from './hooks.ts';
 
 /** Runs before oclif loads a command, in our own program and in hosts. It must not load the rules of keys. */
 const hook: Hook<'init'> = async ({ config, id, argv }) => {
+  const words = [id ?? '', ...argv];
   warnOfUnknownHooks(config);
   if (config.name !== 'svc-api') {
     const { 'svc-api': settings } = config.pjson as { 'svc-api'?: unknown };
-    if (settings !== undefined) (await import('./chosen-features.ts')).chooseForHost(config, settings);
+    if (settings !== undefined) await (await import('./chosen-features.ts')).chooseForHost(config, settings, words);
     describeInHost(config);
   }
   if (!config.getPluginsList().some(({ hooks }) => hooks[FEATURE_HOOK])) return;
   const { addFeaturesOfPlugins } = await import('./features-of-plugins.ts');
-  await addFeaturesOfPlugins(config, [id ?? '', ...argv]);
+  await addFeaturesOfPlugins(config, words);
 };
 export default hook;
 

@@ -18,7 +18,7 @@ If stdin and stderr are terminals, prompts for missing values.`;
       'A key for 100 requests a minute, from one network only',
       '"Web shop" --roles VIEWER\n--rate 100/m --allow-from 10.0.0.0/8',
     ],
-    ['Preview the permissions of a key', '"Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run'],
+    ['Preview the permissions of a key', '"Grafana bot"\n--permissions GRAFANA:UPDATE_ANY --dry-run'],
   ]);
   static override args = nameArgs;
   static override flags = {

@@ -22,10 +22,10 @@ const OF_KEY: CommandForm = {
     'Checks whether the key has the permission, and through which grant. Exits with 0 if it is allowed and 4 if not. A ' +
     'disabled or expired key is not allowed anything.',
   examples: [
-    ['Check whether a key can update containers', '"CI deploy" DOCKER:UPDATE_ANY'],
+    ['Check whether a key can change dashboards', '"CI deploy" GRAFANA:UPDATE_ANY'],
     [
       'Check in a script',
-      'if <%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY > /dev/null;\nthen echo deploy; fi',
+      'if <%= config.bin %> <%= command.id %> "CI deploy" GRAFANA:UPDATE_ANY > /dev/null;\nthen echo deploy; fi',
     ],
   ],
   takes: (args) => args.length === 2 && args.some((arg) => arg.includes(':')) && !args.join('').includes('/'),

@@ -19,7 +19,6 @@ const LABELS = Object.entries(labelFlags).map(([flag, { helpValue }]) => `[--${f
 export default class ApiKey extends KeyCommand {
   static override summary = 'Create or delete an API key.';
   static override description =
-    'The secret of a new key is written to stdout, once; everything else goes to stderr. ' +
     'If stdin and stderr are terminals, you are asked for missing values.\n\n' +
     'Exit codes and environment variables: ' +
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help exit-codes" and ' +
@@ -38,7 +37,7 @@ export default class ApiKey extends KeyCommand {
     ],
     [
       'Create a key with individual permissions, as JSON',
-      '--create --name "Docker bot"\n--permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
+      '--create --name "Grafana bot"\n--permissions GRAFANA:READ_ANY,GRAFANA:UPDATE_ANY --json',
     ],
     ['Replace a key: the old secret stops working', '--create --name "CI deploy" --roles VIEWER --overwrite'],
     ['Delete a key', '--delete --name "CI deploy"'],
@@ -46,7 +45,12 @@ export default class ApiKey extends KeyCommand {
   ]);
   static override flags = {
     name: nameFlag,
-    ...inGroup('CREATE', { create: Flags.boolean({ description: 'Create a key.' }), ...newKeyFlags }),
+    ...inGroup('CREATE', {
+      create: Flags.boolean({
+        description: 'Create a key. Its secret is written to stdout, once; everything else goes to stderr.',
+      }),
+      ...newKeyFlags,
+    }),
     ...inGroup('DELETE', { delete: Flags.boolean({ description: 'Delete a key, and the keys that it created.' }) }),
     'no-input': noInputFlag,
     yes: yesFlag,

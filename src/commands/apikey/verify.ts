@@ -29,7 +29,7 @@ export default class Verify extends StoreCommand {
     ['Find out which key a secret belongs to', '-'],
     [
       'Check in a script whether its key has a permission',
-      `printf %s "$API_KEY" |\n<%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
+      `printf %s "$API_KEY" |\n<%= config.bin %> <%= command.id %> - --permission GRAFANA:UPDATE_ANY`,
     ],
   ]);
   static override flags = {

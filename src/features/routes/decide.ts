@@ -286,7 +286,7 @@ export interface Expectation {
 }
 
 const FORM =
-  'Write it as "GET https://example.org/path with DOCKER:READ_ANY is allowed". The part about the ' +
+  'Write it as "GET https://wiki.example.org/path with WIKI:READ_ANY is allowed". The part about the ' +
   'key can also be "with any key" or "without a key", and the answer "is refused" or "is forbidden".';
 const OUTCOMES: readonly string[] = ['allowed', 'refused', 'forbidden'] satisfies Decision['outcome'][];
 

@@ -505,7 +505,7 @@ const operations = recordOf(
     needs: required((value) =>
       typeof value === 'string' && PERMISSION.test(value)
         ? undefined
-        : 'must be a permission, such as DOCKER:UPDATE_ANY.',
+        : 'must be a permission, such as WIKI:UPDATE_ANY.',
     ),
     run: required(aFunction()),
   }),

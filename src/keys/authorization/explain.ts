@@ -51,7 +51,7 @@ export function decideAccess(chain: Chain, permission: Permission, catalog: Cata
   };
 }
 
-/** A grant in prose: `role ADMIN` or `permission DOCKER:READ_ANY`. */
+/** A grant in prose: `role ADMIN` or `permission WIKI:READ_ANY`. */
 export function describeGrant(grant: Grant): string {
   return grant.includes(':') ? `permission ${grant}` : `role ${grant}`;
 }

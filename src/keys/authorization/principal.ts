@@ -42,7 +42,7 @@ export interface Caller {
   /** The id of the key that owns it: the first of the chain of keys that created it, or itself. */
   readonly owner: string;
   /**
-   * True if it is allowed, such as `DOCKER:READ_ANY`. It then counts as used, and `apikey suggest` keeps it.
+   * True if it is allowed, such as `WIKI:READ_ANY`. It then counts as used, and `apikey suggest` keeps it.
    * @throws KeysError OPTION_INVALID for a malformed permission
    */
   can(permission: Permission): boolean;

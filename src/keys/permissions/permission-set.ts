@@ -12,7 +12,7 @@ export interface ResourceActions {
 /**
  * An immutable set of permissions, in which `X_ANY` includes `X_OWN`.
  * @example
- * new PermissionSet(['DOCKER:READ_ANY']).has('DOCKER', 'READ_OWN'); // true
+ * new PermissionSet(['WIKI:READ_ANY']).has('WIKI', 'READ_OWN'); // true
  */
 export class PermissionSet {
   readonly #actions = new Map<string, ReadonlySet<Action>>();
@@ -105,7 +105,7 @@ const knownSets = madeOnce<Catalog, Map<string, PermissionSet>>(() => new Map())
 /** The set of a list that never changes, such as a role's, since parsing the list takes longest. */
 const setOf = madeOnce((permissions: readonly Permission[]) => new PermissionSet(permissions));
 
-/** Splits `DOCKER:READ_ANY` at its colon. */
+/** Splits `WIKI:READ_ANY` at its colon. */
 export function splitPermission(permission: Permission): [resource: string, action: Action] {
   const colon = permission.indexOf(':');
   return [permission.slice(0, colon), permission.slice(colon + 1) as Action];

@@ -70,6 +70,12 @@ describe('a flag or argument that is wrong', () => {
     assert.equal(stderr, errorText('USAGE', error, 'serve'));
   });
 
+  it('gets the field of svc-api.yaml that takes its place', async () => {
+    const { stderr } = await runProgramHere(['serve', '--max-connections', '9']);
+    const error = 'Unknown flag: --max-connections. Set "maxConnections" under "server" in svc-api.yaml.';
+    assert.equal(stderr, errorText('USAGE', error, 'serve'));
+  });
+
   it('is refused before the command that exec is to run', async () => {
     const { stderr } = await testCli().run(['apikey', 'exec', '--roles', 'VIEWER', 'GUEST', '--', 'true']);
     const error = `Unexpected argument: GUEST. ${commas('--roles VIEWER,GUEST')}`;

@@ -34,7 +34,9 @@ export async function fix(findings: readonly Finding[], database: string | undef
       });
   let freedBytes: number | null = null;
   const isSound = findings.every(({ check, status }) => !NEEDED.has(check) || status === 'ok');
-  if (isSound)
+  // A store that a command refuses to open has this failure already.
+  const isAccessible = !findings.some(({ check, status }) => check === 'ACCESS' && status === 'failure');
+  if (isSound && isAccessible)
     await attempt('SPACE', async () => {
       const { freed, store } = await compact(database);
       freedBytes = freed;

@@ -235,7 +235,7 @@ export const expect = section({
     v.pipe(
       v.array(
         text((expected) => parseExpectation(expected, catalog), {
-          examples: ['GET https://example.org/api with DOCKER:READ_ANY is allowed'],
+          examples: ['GET https://wiki.example.org/api with WIKI:READ_ANY is allowed'],
         }),
       ),
       v.transform((expectations) => {

@@ -72,7 +72,7 @@ export const VALUE_ERRORS = defineErrors({
       'it is declared in a `svc-api.yaml` that this command does not read',
       'an item of the list is empty',
     ],
-    remedy: 'Write it as RESOURCE:ACTION, such as `DOCKER:READ_ANY`. The error suggests similar ones.',
+    remedy: 'Write it as RESOURCE:ACTION, such as `GRAFANA:READ_ANY`. The error suggests similar ones.',
   },
   NO_GRANTS: {
     exit: 2,

@@ -44,7 +44,7 @@ export default class Exec extends KeyCommand {
     ['Learn which permissions a script needs', '--learn -- ./report.sh'],
     [
       'Use another variable, and let the key expire after half an hour',
-      '--permissions DOCKER:READ_ANY\n--env SVC_TOKEN --expires-in 30m -- npm run deploy',
+      '--permissions GRAFANA:READ_ANY\n--env SVC_TOKEN --expires-in 30m -- npm run deploy',
     ],
     ['In a pipeline without a stored secret', '--federated\n--server https://keys.example.org -- ./deploy.sh'],
   ]);

@@ -14,7 +14,7 @@ export default class Approve extends ConsentCommand {
     'fetches its key itself; the secret is not shown.';
   static override examples = examplesOf([
     ['Approve the request of the application that shows this code', 'WDJB-MJHT'],
-    ['Approve only a part of a request, for a week', 'WDJB-MJHT --permissions DOCKER:READ_ANY --expires-in 7d --yes'],
+    ['Approve only a part of a request, for a week', 'WDJB-MJHT --permissions GRAFANA:READ_ANY --expires-in 7d --yes'],
   ]);
   static override args = codeArg('The code that the application shows, such as WDJB-MJHT.');
   static override flags = { ...grantFlags, yes: yesFlag, 'no-input': noInputFlag };
