@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { keepKey, keptKey } from '../../src/features/login/cli/credentials.ts';
 import { readConfigFile } from '../../src/config/config-file.ts';
 import { readCertificate } from '../../src/http/certificate.ts';
 import { readPublicFile, readSecretFile } from '../../src/keys/basics/index.ts';
-import { createSecret } from '../../src/keys/secret/index.ts';
 import { readAuditKey } from '../../src/store/audit-log.ts';
 import { openStore } from '../../src/store/open.ts';
 import { pairOf, writePair } from '../support/certificates.ts';
@@ -22,8 +19,6 @@ function writable(name: string, text: string): string {
   chmodSync(path, 0o666);
   return path;
 }
-
-const SERVER = 'https://keys.example.org';
 
 /** Each reads a file that all users could write if its mode were true. */
 const READERS: Readonly<Record<string, () => Promise<() => unknown>>> = {
@@ -47,11 +42,6 @@ const READERS: Readonly<Record<string, () => Promise<() => unknown>>> = {
     const files = writePair(pairOf('first'));
     chmodSync(files.key, 0o666);
     return () => readCertificate(files);
-  },
-  'the key that login keeps': async () => {
-    const env = { XDG_DATA_HOME: tempFolder() };
-    chmodSync(keepKey(SERVER, createSecret(randomBytes).text, env), 0o666);
-    return () => keptKey(SERVER, env);
   },
   'a store in a folder that all can write': async () => {
     const database = await migratedStore();

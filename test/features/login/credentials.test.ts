@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { forgetKey, keepKey, keptKey } from '../../../src/features/login/cli/credentials.ts';
 import { serverTarget } from '../../../src/cli/with-keys.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { onPlatform } from '../../support/platform.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 const SERVER = 'https://keys.example.org';
@@ -48,6 +49,11 @@ describe('kept keys of servers', () => {
     assert.equal(await sent(''), key);
     assert.equal(await sent(' other\n'), 'other');
     await assert.rejects(sent('a\nb'), refusal(/^SVC_API_KEY is not an API key/));
+  });
+
+  it('are read on Windows, which shows each file with all rights', async () => {
+    chmodSync(keepKey(SERVER, key, env), 0o666);
+    await onPlatform('win32', () => assert.equal(keptKey(SERVER, env), key));
   });
 
   it('are refused where others may have them, or where they were changed, and are never shown', () => {
