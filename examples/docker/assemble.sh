@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the root file system of the image: Node's program with its libraries, and svc-api.
 # usage: assemble.sh <svc-api-…-image.tgz> <folder>
-# It needs node, strip, ldd and gzip, and Debian's files of licenses. The folder must not exist yet.
+# Needs node, strip, ldd and gzip, and Debian's license files. The folder must not exist yet.
 set -eu
 package=$1 root=$2
 app=$root/opt/svc-api
@@ -10,7 +10,7 @@ umask 022
 mkdir -p "$app" "$root/bin" "$root/etc" "$root/proc" "$root/tmp" "$root/var/lib"
 tar -xzf "$package" -C "$app" --no-same-owner
 chmod -R go=u-w "$app"
-# The driver of SQLite for this machine, not for others.
+# Keep only the SQLite driver for this machine.
 driver=$(node -p '`${process.platform}-${process.arch}.node`')
 find "$app/node_modules/better-sqlite3/prebuilds" -type f ! -name "$driver" -exec rm {} +
 
@@ -20,7 +20,7 @@ ldd "$node" | grep -o '/[^ ]*' | while read -r library; do
   mkdir -p "$root$(dirname "$library")"
   cp -L "$library" "$root$library"
 done
-# The licenses of both: who passes the image on passes these on. libgcc_s has that of libstdc++.
+# The licenses of Node and its libraries, which must be passed on with the image. libgcc_s has that of libstdc++.
 licenses=$root/usr/share/doc
 mkdir -p "$licenses/node" "$root/usr/share/common-licenses"
 prefix=$(dirname "$(dirname "$node")")
@@ -34,8 +34,8 @@ for package in libc6 libstdc++6; do
 done
 cp -L /usr/share/common-licenses/LGPL-2.1 /usr/share/common-licenses/GPL-3 "$root/usr/share/common-licenses/"
 
-# What only debuggers read.
+# Remove symbols, which only debuggers read.
 strip --strip-unneeded "$root/bin/node" "$app/node_modules/better-sqlite3/prebuilds/$driver"
-# DNS is asked by what /etc/resolv.conf says, which the container gets; names of users have these.
+# Names of users. For DNS, the container gets an /etc/resolv.conf.
 echo 'svc-api:x:65532:65532::/var/lib/svc-api:/nonexistent' > "$root/etc/passwd"
 echo 'svc-api:x:65532:' > "$root/etc/group"

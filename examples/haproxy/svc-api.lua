@@ -1,26 +1,26 @@
--- /etc/haproxy/svc-api.lua: the action lua.svc-api, which asks svc-api whether a request may pass.
+-- /etc/haproxy/svc-api.lua: the action lua.svc-api, which asks svc-api whether a request is allowed.
 -- Use it as: http-request lua.svc-api /auth/haproxy?resource=GRAFANA
 
 local SVC_API = "http://127.0.0.1:4000"
 -- HAProxy tries four times.
 local TIMEOUT_MS = 1000
 local IDENTITY = { "x-auth-key-id", "x-auth-key-name", "x-auth-roles", "x-auth-permission" }
--- What svc-api needs of the client's own headers: a key or a session, what makes a browser that opens a page, a CORS
--- preflight, a request of another site or a WebSocket, and what asks some services for another request than it seems.
+-- The client's headers that svc-api needs: the key; signs of a browser that opens a page, of a CORS preflight, of a request
+-- from another site and of a WebSocket; and headers by which some services read another method or path.
 local PASSED_ON = {
     "authorization", "x-api-key", "accept", "origin", "referer", "access-control-request-method",
     "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "x-requested-with", "sec-websocket-key", "upgrade",
     "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
     "x-script-name",
 }
--- What the client gets of a refusal.
+-- The headers of a refusal that the client gets.
 local ANSWERED = {
     "www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "content-type", "cache-control",
     "content-security-policy", "referrer-policy", "x-content-type-options", "x-frame-options",
 }
 local REFUSED = { [401] = true, [403] = true, [429] = true, [503] = true }
 
--- All values of a header, in their order.
+-- All values of a header, in order.
 local function values(headers, name)
     local found = {}
     for index, value in pairs(headers[name] or {}) do
@@ -29,7 +29,7 @@ local function values(headers, name)
     return found
 end
 
--- Of cookies, those of svc-api's own pages, or all others.
+-- The cookies of svc-api's own pages, or all other cookies.
 local function pick(cookies, are_own)
     local picked = {}
     for cookie in cookies:gmatch("[^;]+") do

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Gets an API key from svc-api, once somebody has agreed, and prints it.
+"""Requests an API key from svc-api, waits until a person approves, and prints the key.
 
     get_key.py http://127.0.0.1:4000 "role:GUEST DOCKER:READ_ANY"            # shows a code
     get_key.py --browser http://127.0.0.1:4000 "role:GUEST DOCKER:READ_ANY"  # opens a page
 
-Needs Authlib and Requests: apt install python3-authlib python3-requests, or pip install authlib requests. As it is, it
-calls itself svc-api; register a client of your own in svc-api.yaml, and set CLIENT_ID. To open a page takes
-"consent: both" there, too.
+Needs Authlib and Requests: apt install python3-authlib python3-requests, or pip install authlib requests. By default, it uses the
+client id svc-api. Register a client of your own in svc-api.yaml, and set CLIENT_ID to its id. To open a page, also set
+"consent: both" there.
 """
 
 import os

@@ -1,6 +1,6 @@
 # Facts about a key, for other resources. The secret stays out of the state, which anyone who can run a plan can read.
-# Terraform runs on the machine of the key store, as the user who owns it, with node and svc-api in its PATH. A plan
-# fails if there is no such key, and says so.
+# Run Terraform on the machine of the key store, as the user who owns it, with node and svc-api in its PATH. If the key does not exist,
+# the plan fails and says so.
 terraform {
   required_providers {
     external = {

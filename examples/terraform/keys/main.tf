@@ -1,8 +1,8 @@
-# Keys declared in keys.yaml, beside this file: each `terraform apply` creates, renews and rotates what is due, so let a
-# schedule run it. The secrets go to files, and stay out of the state. Terraform runs as the user who owns the key store,
-# with svc-api in its PATH.
+# Applies the keys that keys.yaml, beside this file, declares. Run `terraform apply` on a schedule, because it also renews and rotates
+# keys that are due. The secrets go into files, and stay out of the state. Run Terraform as the user who owns the key store, with
+# svc-api in its PATH.
 resource "terraform_data" "keys" {
-  # What is due is known to the store alone: this asks it each time.
+  # Only the store knows which keys are due, so this asks it each time.
   triggers_replace = timestamp()
 
   provisioner "local-exec" {
