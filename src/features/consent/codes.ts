@@ -49,7 +49,7 @@ export function createSalt(randomBytes: RandomBytes): string {
   return Buffer.from(randomBytes(SALT_BYTES)).toString('base64url');
 }
 
-/** Bytes that are always the same for a code and a salt (RFC 5869): an answer comes again without being kept. */
+/** Bytes that are always the same for a code and a salt (RFC 5869), so that an answer can be repeated without being kept. */
 export function bytesFrom(code: string, salt: string): RandomBytes {
   let count = 0;
   return (size) => new Uint8Array(hkdfSync('sha256', code, salt, `svc-api ${count++}`, size));

@@ -13,7 +13,7 @@ export const REQUEST_MS = 600_000;
 export const CODE_MS = 60_000;
 /** Time to keep an expired request, in milliseconds, so that its application learns the reason. */
 export const KEPT_MS = 60_000;
-/** The same for one that was used, so that a code that comes twice is known. */
+/** The same for a used one, so that a code that is sent twice is recognized. */
 export const KEPT_USED_MS = 3_600_000;
 /**
  * Maximum number of requests in `REQUEST_MS`. Anyone can make one: beyond this, the source with the most requests loses
@@ -28,7 +28,7 @@ export const MAX_NOTED_REQUESTS = 5;
 /** Redirect target for the person, and the proof that the same application continues. */
 export interface ConsentRedirect {
   uri: string;
-  /** The application's own, which comes back as it was; null if there is none. */
+  /** The application's own value, which is returned unchanged; null if there is none. */
   state: string | null;
   /** The S256 challenge (RFC 7636). */
   challenge: string;
@@ -121,7 +121,7 @@ export interface ConsentFinder {
   clientOf(keyId: string): Promise<string | undefined>;
   /** Finds the refresh token of a key. */
   findRefresh(family: string): Promise<(Refresh & { keyId: string }) | undefined>;
-  /** The same by the key; undefined where its application does not replace it. */
+  /** The same, found by the key; undefined if its application does not refresh it. */
   refreshOf(keyId: string): Promise<Refresh | undefined>;
 }
 

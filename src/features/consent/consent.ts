@@ -127,7 +127,7 @@ export class Consent {
   }
 
   /**
-   * Agrees to a request. The key will be one that the actor has created.
+   * Approves a request. The key counts as created by the actor.
    * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED, CONSENT_OFF; ForbiddenError; a STORE_ error
    */
   async approve({ id, flow }: ConsentRequest, choice: ConsentChoice, actor: Actor): Promise<ApprovedConsent> {
@@ -169,7 +169,7 @@ export class Consent {
     const { polls } = this.#pace;
     const now = clock();
     const digest = digestRedemption(redemption);
-    // However often an application asks, the store is not.
+    // Polls that come too early must not reach the store.
     const isRemembered = polls.has(digest);
     if (isRemembered && polls.isTooEarly(digest, now)) return TOO_EARLY;
     const standing = await findStanding(repository.port(CONSENTS), redemption, now);

@@ -67,7 +67,7 @@ class Polls {
   }
 
   /**
-   * Tells whether a question comes too early after the last answer. Such a one is not counted: an application that
+   * Checks whether an application polls too early after the last answer. This is not counted: an application that
    * does not slow down is answered every other time, and still gets its key.
    */
   isTooEarly(digest: string, now: number): boolean {

@@ -10,8 +10,8 @@ import { bytesFrom, createCode, createSalt, digestCode } from './codes.ts';
 /** Lifetime of a secret that its application can refresh, in milliseconds. */
 const SECRET_MS = UNIT_MS.h;
 /**
- * For how long an application gets the secret again that it has, in milliseconds: half its life, so that a key never has
- * more than two secrets, and each still lasts as long as was said.
+ * Time in which an application gets the same secret again, in milliseconds: half of its lifetime. So a key never has more
+ * than two secrets, and each lasts as long as its `expires_in` said.
  */
 const AGAIN_MS = SECRET_MS / 2;
 /**
@@ -19,7 +19,7 @@ const AGAIN_MS = SECRET_MS / 2;
  * remembered.
  */
 export const MAX_LEEWAY_MS = AGAIN_MS;
-/** A token that comes after that is noted once in this time. */
+/** Time in which the reuse of an older token is logged once. */
 const NOTED_MS = UNIT_MS.d;
 
 /** Settings for refreshing keys. Times are in milliseconds. */
@@ -155,8 +155,8 @@ type RefreshOptions = Pick<TransactionOptions, 'catalog' | 'now' | 'operator' | 
 };
 
 /**
- * Gives an application the newest pair for its key: a new one where half the life of the secret is over. The secret
- * before it lasts as long as was said.
+ * Gives an application the newest pair for its key, and a new one once half of the secret's lifetime is over. The previous
+ * secret lasts as long as its `expires_in` said.
  */
 export async function refreshKey(
   writer: KeyWriter,

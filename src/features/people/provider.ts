@@ -32,7 +32,7 @@ export class Provider {
   #metadata: { readonly at: number; readonly read: Promise<Metadata> } | undefined;
 
   /**
-   * @param granted the groups that are granted something; `*` is everybody
+   * @param granted the groups that are granted something; `*` is everyone
    * @throws KeysError CONFIG_… if the secret of the client cannot be read
    */
   constructor(settings: SignInProvider, granted: readonly string[]) {

@@ -110,7 +110,7 @@ export interface SignIn {
 export const LOST_FORM = `${DOOR_PATH}lost`;
 /** Header that names the page for a proxy to show. */
 const PAGE = 'X-Auth-Page';
-/** For how long it is known that a session of something open goes on, in milliseconds. */
+/** Time that the check of a session in use is cached, in milliseconds. */
 const KNOWN_MS = 250;
 const MAX_KNOWN = 1000;
 
@@ -179,8 +179,7 @@ export class Door {
   }
 
   /**
-   * The headers of a refusal to a proxy that passes no page on: they say where the page is, on the host of the service.
-   * Undefined where none is shown.
+   * Headers that tell a proxy which page of the same host to show instead of a refusal. Undefined if there is no page.
    */
   pageFor(request: Received, at: RequestTo, { status, headers }: Reply): Reply['headers'] | undefined {
     if (!this.#isPerson(request, at) || !seenOrigin(at)) return undefined;

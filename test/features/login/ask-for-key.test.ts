@@ -144,7 +144,7 @@ describe('asking a server for a key', () => {
       answers = Array<(typeof answers)[0]>(1000).fill(status(400, undefined, '{"error":"authorization_pending"}'));
       await assert.rejects(
         ask(async () => {}, { server }),
-        { code: 'FORBIDDEN', message: /Nobody has agreed in time/ },
+        { code: 'FORBIDDEN', message: /No one approved the request in time/ },
       );
       assert.equal(1000 - answers.length, 120);
     });
@@ -209,7 +209,7 @@ describe('asking a server for a key', () => {
     const refuse = async (code: string) => test.keys.feature(Consent).deny(await show(code), OPERATOR);
     await assert.rejects(ask(refuse), { code: 'FORBIDDEN', message: /was refused/ });
     const forget = async () => void (test.time.now += 600_000);
-    await assert.rejects(ask(forget), { code: 'FORBIDDEN', message: /Nobody has agreed in time/ });
+    await assert.rejects(ask(forget), { code: 'FORBIDDEN', message: /No one approved the request in time/ });
     const never = () => assert.fail();
     await assert.rejects(ask(never, { scope: 'DOKER:READ_ANY' }), { code: 'INPUT_INVALID', message: /DOCKER/ });
     await assert.rejects(ask(never, { expiresIn: 'soon' }), { code: 'INPUT_INVALID', message: /is not a duration/ });

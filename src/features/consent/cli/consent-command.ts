@@ -38,7 +38,7 @@ export const CONSENT_COLUMNS: readonly Column[] = [
   { title: 'STATUS' },
   { title: 'FOR', least: 10 },
   { title: 'FROM', least: 8, leaves: 3 },
-  { title: 'ENDS', leaves: 2 },
+  { title: 'EXPIRES', leaves: 2 },
 ];
 
 /** A request as the cells of a row. On a terminal, times are relative. */

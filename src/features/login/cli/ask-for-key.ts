@@ -90,9 +90,9 @@ function refused(server: string, answer: Answer): KeysError {
   if (error === 'access_denied')
     return new KeysError(
       'FORBIDDEN',
-      'The request was refused, or the person who approved it may no longer grant that.',
+      'The request was denied, or the person who approved it is no longer allowed to grant that.',
     );
-  if (error === 'expired_token') return new KeysError('FORBIDDEN', `Nobody has agreed in time. ${AGAIN}`);
+  if (error === 'expired_token') return new KeysError('FORBIDDEN', `No one approved the request in time. ${AGAIN}`);
   if (error === 'unauthorized_client') return new KeysError('CONSENT_OFF', descriptionIn(answer));
   return refusedKey(server, answer);
 }

@@ -19,7 +19,7 @@ export default class Deny extends ConsentCommand {
     const place = placeOf(args.code);
     return this.withKeys(flags, async (keys) => {
       const shown = await keys.of(consentOperations).consentRequest({ place });
-      await this.confirmDecision(shown, `Refuse ${shown.client.name} an API key?`);
+      await this.confirmDecision(shown, `Deny ${shown.client.name} an API key?`);
       const request = await keys.of(consentOperations).denyConsentRequest({ place });
       this.done = CHANGES_MADE;
       return this.print({ request: consentJson(request) }, `${request.client.name} gets no API key`);

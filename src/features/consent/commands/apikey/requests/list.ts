@@ -12,7 +12,7 @@ export default class List extends ConsentCommand {
   static override summary = "List applications' open requests for API keys, oldest first.";
   static override description =
     'Applications send requests to a running server. Requests expire after ten minutes. Without a terminal, each request ' +
-    'is a line with tabs between ID APPLICATION STATUS FOR FROM ENDS. You approve by code, which only the application ' +
+    'is a line with tabs between ID APPLICATION STATUS FOR FROM EXPIRES. You approve by code, which only the application ' +
     'shows.';
   static override examples = examplesOf([
     ['List the open requests', ''],
