@@ -35,7 +35,7 @@ import { addHealth, addLimits } from './pages/service.tsx';
 import { addHome } from './pages/home.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key/key.tsx';
-import { Message } from './parts/layout.tsx';
+import { Message, toConsole } from './parts/layout.tsx';
 import { addressOfDraft } from './pages/new-key/form.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addRequests } from './pages/requests.tsx';
@@ -81,7 +81,7 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   addAssets(app, CONSOLE_PATH, assets);
   const shell = { assets, issuer: parts.issuer };
   const say = (c: Context, root: string, { status, title, message }: PageMessage, headers = {}) =>
-    sendPage(c, shell, { title, root, status, headers }, Message({ root, title, message }));
+    sendPage(c, shell, { title, root, status, headers }, Message({ title, message, link: toConsole(root) }));
 
   const guarded = async (c: Context, root: string, answer: () => Promise<Response>): Promise<Response> => {
     try {
@@ -168,7 +168,7 @@ function methodsByPath({ routes }: Hono<BearerEnv>): Map<string, string> {
 }
 
 function showMessage(visit: Visit, { status, title, message }: PageMessage, headers = {}): Promise<Response> {
-  return visit.page(title, Message({ root: visit.root, title, message }), status, headers);
+  return visit.page(title, Message({ title, message, link: toConsole(visit.root) }), status, headers);
 }
 
 /** Reads a form that must be done only once. @throws RequestRefused */

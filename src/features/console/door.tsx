@@ -16,7 +16,7 @@ import {
 import type { PeopleSignIn } from '../people/people-sign-in.ts';
 import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
 import { OneMoment, SignInForm } from './pages/sign-in.tsx';
-import { Layout } from './parts/layout.tsx';
+import { Layout, Message, Panel } from './parts/layout.tsx';
 import { explainError } from './page-errors.ts';
 import { inYourWords, Problem, titleOf } from './parts/notice.tsx';
 import { addProviderWay } from './provider-way.ts';
@@ -50,7 +50,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   addAssets(app, path, assets);
 
   const send = async (c: Context, page: Promise<Reply>) => respond(c, await page);
-  const show = (c: Context, options: PageOptions, content: ReturnType<typeof Said>) =>
+  const show = (c: Context, options: PageOptions, content: ReturnType<typeof Message>) =>
     send(c, pageOf(assets, options, content));
   const leadOn = (c: Context, target: string) =>
     show(c, { title: 'Signed in', again: target }, <OneMoment here={target} />);
@@ -63,7 +63,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
     } catch (error) {
       const known = explainError(c, error, parts);
       if (!known) throw error;
-      return show(c, known, <Said {...known} />);
+      return show(c, known, <Message {...known} link={CONTINUE} />);
     }
   };
 
@@ -134,7 +134,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   );
   app.all(`${path}/*`, (c) => {
     const said = { title: 'Not found', message: 'Page not found.' };
-    return show(c, { title: said.title, status: 404 }, <Said {...said} />);
+    return show(c, { title: said.title, status: 404 }, <Message {...said} link={CONTINUE} />);
   });
 
   return {
@@ -166,6 +166,7 @@ export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDo
 }
 
 const LOST = 'You are not signed in, so nothing was done. Sign in and send the form again.';
+const CONTINUE = { to: DOOR_PATH, text: 'Continue' };
 const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
 
 interface PageOptions {
@@ -181,7 +182,7 @@ interface PageOptions {
 async function pageOf(
   assets: Assets,
   { title, status = 200, headers, again, hasScript = false }: PageOptions,
-  content: ReturnType<typeof Said>,
+  content: ReturnType<typeof Message>,
 ): Promise<Reply> {
   const document = (
     <Layout title={title} root={DOOR_PATH} again={again} isPlain={!hasScript} assets={assets}>
@@ -216,8 +217,7 @@ function SignIn({
   problem?: string | undefined;
 } & PeopleParts) {
   return (
-    <div class="narrow">
-      <h1>Sign in to {seen.host}</h1>
+    <Panel width="narrow" title={`Sign in to ${seen.host}`}>
       <SignInForm
         action={`${DOOR_PATH}sign-in`}
         back={{ name: 'to', value: target }}
@@ -229,14 +229,13 @@ function SignIn({
         isPrivate={seen.isPrivate}
       />
       <p class="help">No key yet? Ask an administrator of this service for one.</p>
-    </div>
+    </Panel>
   );
 }
 
 function SignedIn({ name, seen }: { name: string; seen: SeenOrigin }) {
   return (
-    <div class="narrow">
-      <h1>Signed in</h1>
+    <Panel width="narrow" title="Signed in">
       <p>
         You are signed in to {seen.host} with the key <strong>{name}</strong>.
       </p>
@@ -244,18 +243,17 @@ function SignedIn({ name, seen }: { name: string; seen: SeenOrigin }) {
         <a href="/">Open {seen.host}</a>
       </p>
       <SignOut label="Sign out" />
-    </div>
+    </Panel>
   );
 }
 
 function Refused({ message, seen }: { message: string; seen: SeenOrigin }) {
   return (
-    <div class="narrow">
-      <h1>Not allowed</h1>
+    <Panel width="narrow" title="Not allowed">
       <Problem>{inYourWords(message)}</Problem>
       <p>You are signed in to {seen.host}.</p>
       <SignOut label="Sign in with another key" />
-    </div>
+    </Panel>
   );
 }
 
@@ -264,17 +262,5 @@ function SignOut({ label }: { label: string }) {
     <form method="post" action={`${DOOR_PATH}sign-out`}>
       <button>{label}</button>
     </form>
-  );
-}
-
-function Said({ title, message }: { title: string; message: string }) {
-  return (
-    <div class="narrow">
-      <h1>{title}</h1>
-      <p>{message}</p>
-      <p>
-        <a href={DOOR_PATH}>Continue</a>
-      </p>
-    </div>
   );
 }

@@ -22,7 +22,7 @@ export function PermissionWords({ permissions }: { permissions: Iterable<string>
   );
 }
 
-function capitalized(text: string): string {
+export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

@@ -61,7 +61,7 @@ describe('the audit log of the console, in a browser', () => {
     'is narrowed to several hours by dragging over their bars',
     inBrowser(async (visit) => {
       const { page } = await openLog(visit);
-      const { x, y, width, height } = (await page.locator('svg[data-histogram]').boundingBox())!;
+      const { x, y, width, height } = (await page.locator('[data-histogram] svg').boundingBox())!;
       const middle = (index: number) => [x + (width * (index + 0.5)) / 24, y + height / 2] as const;
       // The last of 24 is that of 14:00.
       await page.mouse.move(...middle(23));

@@ -3,7 +3,7 @@
  * filtered by its time; a selection runs from the start of the first bar to the end of the last.
  */
 export function addHistograms(): void {
-  for (const plot of document.querySelectorAll<SVGSVGElement>('svg[data-histogram]')) help(plot);
+  for (const plot of document.querySelectorAll<SVGSVGElement>('[data-histogram] svg')) help(plot);
 }
 
 function help(plot: SVGSVGElement): void {

@@ -8,7 +8,6 @@ addShortcuts();
 addGrantsPickers();
 addHistograms();
 addCopyButtons();
-addReadouts();
 addSelections();
 guardUnread();
 
@@ -77,28 +76,6 @@ function addSelections(): void {
     // Browsers restore ticked boxes after going back.
     addEventListener('pageshow', show);
     show();
-  }
-}
-
-/** Shows the numbers of the column under the pointer, without the delay of a tooltip. */
-function addReadouts(): void {
-  for (const plot of document.querySelectorAll('[data-plot]')) {
-    const readout = plot.querySelector<HTMLElement>('.readout')!;
-    const charts = Array.from(plot.querySelectorAll('.chart svg'), (svg) => [...svg.querySelectorAll('.column')]);
-    const said = charts[0]!.map((column) => column.querySelector('title')!.textContent);
-    for (const column of charts.flat()) column.querySelector('title')!.remove();
-    const show = (index: number) => {
-      for (const columns of charts)
-        for (const [at, column] of columns.entries()) column.classList.toggle('at', at === index);
-      readout.textContent = said[index] ?? 'Hover over a bar to see its numbers.';
-    };
-    readout.hidden = false;
-    show(-1);
-    plot.addEventListener('pointerover', ({ target }) => {
-      const column = (target as Element).closest('.column');
-      for (const columns of charts) if (column && columns.includes(column)) show(columns.indexOf(column));
-    });
-    plot.addEventListener('pointerleave', () => show(-1));
   }
 }
 

@@ -47,7 +47,7 @@ import {
 } from '../parts/field.tsx';
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { CreatesKeys } from '../permission-words.tsx';
-import { Message } from '../parts/layout.tsx';
+import { Message, Panel } from '../parts/layout.tsx';
 import { Done, Fact, Problem, Time, titleOf } from '../parts/notice.tsx';
 import { SignInFailed } from '../../people/failure.ts';
 import { startOf } from '../provider-way.ts';
@@ -166,10 +166,9 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   ): Promise<Response> => {
     const title = 'Connect an application';
     const content = (
-      <div class="narrow">
-        <h1>{title}</h1>
+      <Panel width="narrow" title={title}>
         <CodeForm action={DEVICE.action} problem={message} />
-      </div>
+      </Panel>
     );
     const visit = await visitTo(c, DEVICE);
     return show(c, DEVICE, { title, content, visit, status, headers });
@@ -435,9 +434,7 @@ function DecisionPage({
   const mayAgree = !means || means.grantable.reason === null;
   return (
     <>
-      <div class="head">
-        <h1>{title}</h1>
-      </div>
+      <h1>{title}</h1>
       {refused && refused.field !== 'expiry' && <Problem>{refused.message}</Problem>}
       {signIn && (
         <p>
@@ -602,8 +599,7 @@ function whyNotGranted(scope: string, { grantable }: Means): string | undefined 
 function AgreedPage({ request, visit }: { request: ConsentRequest; visit: Visit | undefined }) {
   const name = request.approval?.keyName ?? '';
   return (
-    <div class="narrow">
-      <h1>Approved</h1>
+    <Panel width="narrow" title="Approved">
       <Done>{request.client.name} gets its key now. You can close this page.</Done>
       {visit && (
         <p>
@@ -614,20 +610,19 @@ function AgreedPage({ request, visit }: { request: ConsentRequest; visit: Visit 
           <a href={`${visit.root}requests`}>Approvals</a>
         </p>
       )}
-    </div>
+    </Panel>
   );
 }
 
 function RefusedPage({ request, visit }: { request: ConsentRequest; visit: Visit | undefined }) {
   return (
-    <div class="narrow">
-      <h1>Denied</h1>
+    <Panel width="narrow" title="Denied">
       <Done>{request.client.name} gets no key. You can close this page.</Done>
       {visit && (
         <p>
           <a href={`${visit.root}requests`}>Approvals</a>
         </p>
       )}
-    </div>
+    </Panel>
   );
 }

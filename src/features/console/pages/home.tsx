@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 import type { Pages, Visit } from '../visit.tsx';
 import { Empty, formatNumber, formatTotal, KeyLink, Time } from '../parts/notice.tsx';
-import { NothingToSee } from '../parts/layout.tsx';
+import { Panel } from '../parts/layout.tsx';
 import { barsOf, firstStart, type PeriodCounts, totalsOf, UsePlot } from '../parts/plot.tsx';
 import type { CountedKeys, ShownKey } from './key/shown-key.ts';
 import type { Request } from './requests.tsx';
@@ -60,6 +60,18 @@ export function addHome(pages: Pages): void {
       ? visit.seeOther(first.path)
       : visit.page('No access', <NothingToSee name={visit.principal.apiKey.name} />, 403);
   });
+}
+
+/** Shown to keys that cannot see any page. */
+function NothingToSee({ name }: { name: string }) {
+  return (
+    <Panel width="narrow" title="No access">
+      <p>
+        The key {name} cannot open any page. Sign in with a key that can, for example one with{' '}
+        <code>API_KEY:READ_OWN</code>.
+      </p>
+    </Panel>
+  );
 }
 
 type Overview = Awaited<ReturnType<typeof ask>>;

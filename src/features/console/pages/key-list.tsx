@@ -4,6 +4,7 @@ import { fieldsOf, filterFields, graphqlTypeOf, mapFields, valueOfText } from '.
 import { ROLE_MEANINGS } from '../../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
+import { FilterChoice, FilterField } from '../parts/field.tsx';
 import { permissionsOf } from '../parts/grants.ts';
 import {
   Done,
@@ -242,36 +243,35 @@ function KeyList({ visit, asked, page, problem, roles }: ListParts) {
 function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; roles: readonly string[] }) {
   return (
     <form method="get" action={`${root}keys`} role="search" class="filter">
-      <label class="wide">
-        <span>Search</span>
-        <input
-          id="search"
-          type="search"
-          name="search"
-          value={asked.search}
-          placeholder="Name or description"
-          data-shortcut="/"
-        />
-      </label>
-      <Choice
+      <FilterField
+        isWide
+        label="Search"
+        id="search"
+        type="search"
+        name="search"
+        value={asked.search}
+        placeholder="Name or description"
+        data-shortcut="/"
+      />
+      <FilterChoice
         name="status"
         label="Status"
         none="Any"
         chosen={asked.status}
         options={STATUSES.map((status) => [status, status.toLowerCase()])}
       />
-      <Choice name="role" label="Role" none="Any" chosen={asked.role} options={roles.map((role) => [role, role])} />
-      <Choice name="ends" label="Expires" none="Any time" chosen={asked.ends} options={Object.entries(ENDS)} />
-      <Choice name="used" label="Used" none="Any" chosen={asked.used} options={Object.entries(USES)} />
-      <label>
-        <span>Owner</span>
-        <input name="by" value={asked.by} placeholder={`Team, person, key, ${OPERATOR}`} />
-      </label>
+      <FilterChoice
+        name="role"
+        label="Role"
+        none="Any"
+        chosen={asked.role}
+        options={roles.map((role) => [role, role])}
+      />
+      <FilterChoice name="ends" label="Expires" none="Any time" chosen={asked.ends} options={Object.entries(ENDS)} />
+      <FilterChoice name="used" label="Used" none="Any" chosen={asked.used} options={Object.entries(USES)} />
+      <FilterField label="Owner" name="by" value={asked.by} placeholder={`Team, person, key, ${OPERATOR}`} />
       {FIELD_FILTERS.map(({ field: { label, example }, parameter }) => (
-        <label>
-          <span>{label}</span>
-          <input name={parameter} value={asked[parameter]} placeholder={example} />
-        </label>
+        <FilterField label={label} name={parameter} value={asked[parameter]} placeholder={example} />
       ))}
       {asked.sort !== '' && <input type="hidden" name="sort" value={asked.sort} />}
       {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
@@ -282,34 +282,6 @@ function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; 
         </a>
       )}
     </form>
-  );
-}
-
-function Choice({
-  name,
-  label,
-  none,
-  chosen,
-  options,
-}: {
-  name: string;
-  label: string;
-  none: string;
-  chosen: string;
-  options: readonly (readonly [value: string, text: string])[];
-}) {
-  return (
-    <label>
-      <span>{label}</span>
-      <select name={name} id={name}>
-        <option value="">{none}</option>
-        {options.map(([value, text]) => (
-          <option value={value} selected={chosen === value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 

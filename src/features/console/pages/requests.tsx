@@ -71,9 +71,7 @@ function RequestList({
   const { consent } = visit.parts;
   return (
     <>
-      <div class="head">
-        <h1>Approvals</h1>
-      </div>
+      <h1>Approvals</h1>
       {said.isRefused && <Done>Request denied. The application gets no key.</Done>}
       {said.problem !== undefined && <Problem>{said.problem}</Problem>}
       {visit.may('API_KEY:CREATE_OWN') && consent !== 'off' && consent !== 'code' && (

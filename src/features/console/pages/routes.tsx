@@ -1,7 +1,8 @@
 import { OperationFailed, orFailed } from '../operations.ts';
 import { exampleResource } from '../../../keys/permissions/index.ts';
-import { Message } from '../parts/layout.tsx';
-import { Empty, Problem, Time, BackLink } from '../parts/notice.tsx';
+import { FilterChoice, FilterField } from '../parts/field.tsx';
+import { Message, Panel } from '../parts/layout.tsx';
+import { Empty, Problem, Time } from '../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../visit.tsx';
 import type { ShownKey } from './key/shown-key.ts';
 
@@ -306,9 +307,7 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
   const { edges, pageInfo } = passing;
   const here = `${root}routes/${route.number}/keys`;
   return (
-    <>
-      <BackLink to={`${root}routes`}>Routes</BackLink>
-      <h1>Keys that can use route {route.number}</h1>
+    <Panel title={`Keys that can use route ${route.number}`} back={{ to: `${root}routes`, name: 'Routes' }}>
       <p>
         {methodsOf(route)} <RoutePattern route={route} /> requires {route.requires}
       </p>
@@ -355,7 +354,7 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
           </a>
         )}
       </nav>
-    </>
+    </Panel>
   );
 }
 
@@ -379,9 +378,7 @@ function RoutePage({
 }) {
   return (
     <>
-      <div class="head">
-        <h1>Routes</h1>
-      </div>
+      <h1>Routes</h1>
       <p class="help">
         Routes say which key a request to a guarded service needs. The most specific route decides. Requests that match
         no route are refused.
@@ -418,26 +415,21 @@ function ExplainForm({ visit, asked }: { visit: Visit; asked: AskedRequest }) {
   const methods = METHODS.includes(asked.method) ? METHODS : [asked.method, ...METHODS];
   return (
     <form method="get" action={`${visit.root}routes`} class="filter" aria-label="Try a request">
-      <label>
-        <span>Method</span>
-        <select name="method">
-          {methods.map((method) => (
-            <option value={method} selected={method === asked.method}>
-              {method}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label class="wide">
-        <span>URL</span>
-        <input name="url" value={asked.url} placeholder="https://example.org/path" data-shortcut="/" />
-      </label>
-      {visit.may('API_KEY:READ_OWN') && (
-        <label>
-          <span>Key</span>
-          <input name="key" value={asked.key} placeholder="Name" />
-        </label>
-      )}
+      <FilterChoice
+        label="Method"
+        name="method"
+        chosen={asked.method}
+        options={methods.map((method) => [method, method])}
+      />
+      <FilterField
+        isWide
+        label="URL"
+        name="url"
+        value={asked.url}
+        placeholder="https://example.org/path"
+        data-shortcut="/"
+      />
+      {visit.may('API_KEY:READ_OWN') && <FilterField label="Key" name="key" value={asked.key} placeholder="Name" />}
       <button>Try it</button>
       {visit.may('API_KEY:READ_OWN') && <p class="help">Enter only a key to see everything it can reach.</p>}
     </form>

@@ -2,6 +2,7 @@ import type { Child } from 'hono/jsx';
 import { readDay } from '../../../keys/basics/index.ts';
 import { OperationFailed, orFailed } from '../operations.ts';
 import { defaultExpiry, expiresAtOf, expiryChoiceIn, type ExpiryChoice, ExpiryField } from '../parts/field.tsx';
+import { Panel } from '../parts/layout.tsx';
 import {
   Done,
   Empty,
@@ -11,7 +12,6 @@ import {
   Status,
   Warning,
   LinkButton,
-  BackLink,
   LastUse,
 } from '../parts/notice.tsx';
 import { OnceOnly } from '../sent-form.tsx';
@@ -138,14 +138,13 @@ async function change(visit: Visit, { change: what, expiresAt }: Selected, plan:
   const { deleted, issued } = await visit.ask<{ deleted: number; issued: IssuedChange[] }>(DELETE, { ids });
   return visit.done(
     'Deleted',
-    <div class="medium">
-      <h1>Deleted</h1>
+    <Panel width="medium" title="Deleted">
       <Done>{`${formatCount(deleted, 'key')}.`}</Done>
       <IssuedSection visit={visit} issued={issued} />
       <p>
         <a href={`${visit.root}keys`}>All keys</a>
       </p>
-    </div>,
+    </Panel>,
   );
 }
 
@@ -193,9 +192,11 @@ function PlanPage({
   const { root } = visit;
   const changing = plan?.changing.length ?? selected.ids.length;
   return (
-    <div class="medium">
-      <BackLink to={`${root}keys`}>Keys</BackLink>
-      <h1>{`${WORDS[selected.change].title} ${formatCount(changing || selected.ids.length, 'key')}?`}</h1>
+    <Panel
+      width="medium"
+      title={`${WORDS[selected.change].title} ${formatCount(changing || selected.ids.length, 'key')}?`}
+      back={{ to: `${root}keys`, name: 'Keys' }}
+    >
       {answered.problem !== undefined && <Problem>{answered.problem}</Problem>}
       {selected.change === 'EXPIRE' && <EndForm visit={visit} selected={selected} />}
       {plan && plan.changing.length > 0 && <Reach {...shown} plan={plan} />}
@@ -208,7 +209,7 @@ function PlanPage({
           <LinkButton to={`${root}keys`}>Back to the keys</LinkButton>
         </p>
       )}
-    </div>
+    </Panel>
   );
 }
 

@@ -35,9 +35,7 @@ export function addHealth(pages: Pages): void {
 function HealthPage({ health, info, now }: Answer & { now: number }) {
   return (
     <>
-      <div class="head">
-        <h1>Health</h1>
-      </div>
+      <h1>Health</h1>
       <table>
         <thead>
           <tr>
@@ -154,9 +152,7 @@ export function addLimits(pages: Pages): void {
 function Limits({ limits: { defaultKeyLimits, failedCredentials, request } }: { limits: ServiceLimits }) {
   return (
     <>
-      <div class="head">
-        <h1>Limits</h1>
-      </div>
+      <h1>Limits</h1>
       <dl class="facts">
         <Fact name="Default limits">
           {defaultKeyLimits.length > 0 ? `${defaultKeyLimits.join(', ')} requests` : 'unlimited'}

@@ -10,7 +10,7 @@ import {
 import type { PeopleSignIn } from '../../people/people-sign-in.ts';
 import type { Assets } from '../assets.ts';
 import type { SessionAuth } from '../session-auth.ts';
-import { Message } from '../parts/layout.tsx';
+import { Message, Panel, toConsole } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { addProviderWay, startOf } from '../provider-way.ts';
 import { seeOther, sendPage } from '../visit.tsx';
@@ -80,7 +80,12 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       if (!sessionAuth.isByProxy(c, seenBy(c))) return seeOther(c, `${ROOT}sign-in`);
       const title = 'Sign out at the proxy';
       const message = 'You signed in through the proxy in front of this service. Sign out there.';
-      return sendPage(c, parts, { title, root: ROOT }, <Message root={ROOT} title={title} message={message} />);
+      return sendPage(
+        c,
+        parts,
+        { title, root: ROOT },
+        <Message title={title} message={message} link={toConsole(ROOT)} />,
+      );
     }),
   );
   if (people?.provider)
@@ -129,12 +134,11 @@ export function isFollowedLink(c: Context): boolean {
 /** Content of a page that opens itself again. */
 export function OneMoment({ here }: { here: string }) {
   return (
-    <div class="narrow">
-      <h1>One moment</h1>
+    <Panel width="narrow" title="One moment">
       <p>
         <a href={here}>Continue</a>
       </p>
-    </div>
+    </Panel>
   );
 }
 
@@ -156,8 +160,7 @@ function SignIn({
   isPrivate: boolean;
 }) {
   return (
-    <div class="narrow">
-      <h1>Sign in to {brand}</h1>
+    <Panel width="narrow" title={`Sign in to ${brand}`}>
       <SignInForm
         action={`${ROOT}sign-in`}
         back={{ name: 'next', value: next }}
@@ -174,7 +177,7 @@ function SignIn({
       <p class="help">
         No key? Ask the administrator, or run <code>{commands.create}</code> on the server.
       </p>
-    </div>
+    </Panel>
   );
 }
 

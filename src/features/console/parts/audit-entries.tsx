@@ -1,7 +1,7 @@
 import type { AuditAction } from '../../../keys/audit/index.ts';
 import { formOf, MAX_LINE_LENGTH, textOf } from '../../../keys/key/index.ts';
 import { formatDuration, inOneLine, printable, readDate } from '../../../keys/basics/index.ts';
-import { exactTime, formatCount, KeyLink, Time } from './notice.tsx';
+import { exactTime, formatCount, KeyLink, Time, wordsOfCode } from './notice.tsx';
 
 /** GraphQL fields of an entry. */
 export const AUDITED_FIELDS =
@@ -152,7 +152,7 @@ function summaryOf(equal: readonly AuditedEntry[]): string {
   const times = equal.reduce((sum, each) => sum + Number(after('count', each.changes) ?? 1), 0);
   const missing = after('missing');
   return [
-    wordsOf(String(after('reason'))),
+    wordsOfCode(String(after('reason'))),
     ...(missing === undefined ? [] : [`without ${valueText(missing)}`]),
     ...(times > 1 ? [`${times.toLocaleString('en')} times`] : []),
   ].join(', ');
@@ -160,11 +160,6 @@ function summaryOf(equal: readonly AuditedEntry[]): string {
 
 function valueIn(json: string | null | undefined): unknown {
   return JSON.parse(json ?? 'null') ?? undefined;
-}
-
-/** `CONSENT_EXCHANGE` is "consent exchange". */
-export function wordsOf(action: string): string {
-  return action.toLowerCase().replaceAll('_', ' ');
 }
 
 /** A changed field as GraphQL returns it, with both values as JSON. */

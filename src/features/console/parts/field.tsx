@@ -50,6 +50,49 @@ export function TextField({
   );
 }
 
+/** A text field of a form of filters. @param isWide takes the room that others leave */
+export function FilterField({
+  label,
+  isWide = false,
+  ...attributes
+}: { label: string; isWide?: boolean } & JSX.IntrinsicElements['input']) {
+  return (
+    <label class={isWide ? 'wide' : undefined}>
+      <span>{label}</span>
+      <input {...attributes} />
+    </label>
+  );
+}
+
+/** A choice in a form of filters. @param none the text for no choice; undefined if there must be one */
+export function FilterChoice({
+  name,
+  label,
+  none,
+  chosen,
+  options,
+}: {
+  name: string;
+  label: string;
+  none?: string;
+  chosen: string;
+  options: readonly (readonly [value: string, text: string])[];
+}) {
+  return (
+    <label>
+      <span>{label}</span>
+      <select name={name} id={name}>
+        {none !== undefined && <option value="">{none}</option>}
+        {options.map(([value, text]) => (
+          <option value={value} selected={chosen === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /**
  * Asks for the key of the session again in a form that creates a secret, if it was last entered over 5 minutes ago.
  * People without a key sign in again instead.

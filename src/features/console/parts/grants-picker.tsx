@@ -3,6 +3,7 @@ import type { Child } from 'hono/jsx';
 import { mapYielding } from '../../../keys/basics/index.ts';
 import { ALL_ACCESS, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { meaningOfPermission } from '../../../keys/permissions/meanings.ts';
+import { capitalized } from '../permission-words.tsx';
 import { accessField, CUSTOM, levelOf, levelsOf, NOTHING } from '../access-levels.ts';
 import {
   byVerb,
@@ -15,6 +16,7 @@ import {
   type VerbActions,
   WITHHELD,
 } from './grants.ts';
+import { wordsOfCode } from './notice.tsx';
 
 /**
  * Lets a person choose the permissions of a key: a level for each resource, and roles. Only grants they can give are
@@ -173,10 +175,6 @@ function rowsOf({ permissions, offered }: Grantable, has: readonly string[]): Re
   return rows.filter(({ resource }) => shown.has(resource)).toSorted((one, other) => placeOf(one) - placeOf(other));
 }
 
-function capitalized(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
-}
-
 /** Lets a person choose roles. */
 function RolePicker({
   grantable,
@@ -231,14 +229,9 @@ export function PermissionGroups({ of }: { of: readonly ResourceActions[] }) {
           <dt>
             <code>{resource}</code>
           </dt>
-          <dd>{actions.map(wordsOf).join(', ')}</dd>
+          <dd>{actions.map(wordsOfCode).join(', ')}</dd>
         </>
       ))}
     </dl>
   );
-}
-
-/** `READ_ANY` is "read any". */
-function wordsOf(action: string): string {
-  return action.toLowerCase().replaceAll('_', ' ');
 }

@@ -135,30 +135,55 @@ function isAt(here: string, path: string): boolean {
   return path === '' ? here.endsWith('/console/') : here.includes(`/console/${path}`);
 }
 
-/** A message, with a link back to the console for people who come from there. */
-export function Message({ root, title, message }: { root?: string; title: string; message: string }) {
+/** A page of one column. @param back the page that it belongs to, for a link above the title */
+export function Panel({
+  title,
+  back,
+  width,
+  children,
+}: {
+  title: string;
+  back?: { readonly to: string; readonly name: string } | undefined;
+  /** Default: that of the window. */
+  width?: 'narrow' | 'medium';
+  children?: Child;
+}) {
   return (
-    <div class="narrow">
-      <h1>{title}</h1>
-      <p>{message}</p>
-      {root !== undefined && (
-        <p>
-          <a href={root}>Back to the console</a>
+    <div class={width}>
+      {back && (
+        <p class="back">
+          <a href={back.to}>← {back.name}</a>
         </p>
       )}
+      <h1>{title}</h1>
+      {children}
     </div>
   );
 }
 
-/** Shown to keys that cannot see any page. */
-export function NothingToSee({ name }: { name: string }) {
+/** A link for people who come from the console. */
+export function toConsole(root: string) {
+  return { to: root, text: 'Back to the console' };
+}
+
+/** A message, with a link to go on. */
+export function Message({
+  title,
+  message,
+  link,
+}: {
+  title: string;
+  message: string;
+  link?: { readonly to: string; readonly text: string };
+}) {
   return (
-    <div class="narrow">
-      <h1>No access</h1>
-      <p>
-        The key {name} cannot open any page. Sign in with a key that can, for example one with{' '}
-        <code>API_KEY:READ_OWN</code>.
-      </p>
-    </div>
+    <Panel width="narrow" title={title}>
+      <p>{message}</p>
+      {link && (
+        <p>
+          <a href={link.to}>{link.text}</a>
+        </p>
+      )}
+    </Panel>
   );
 }

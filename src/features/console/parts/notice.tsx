@@ -79,14 +79,9 @@ export function LinkButton({ to, children }: { to: string; children?: Child }) {
   );
 }
 
-/** A link back, above the title of a page. */
-export function BackLink({ to, children }: { to: string; children?: Child }) {
-  return (
-    <p class="back">
-      <a href={to}>← {children}</a>
-    </p>
-  );
-}
+/** Message for people who can change nothing with the secret that they signed in with. */
+export const PREVIOUS_SECRET =
+  'You are signed in with the previous secret of your key, which can only read. Sign in with the new one.';
 
 /** Rewrites a refusal for the signed-in person: "this key" becomes "your key". */
 export function inYourWords(reason: string): string {
@@ -157,6 +152,11 @@ export function LastUse({ at, now, words }: { at: string | null; now: number; wo
 /** `2030-01-31 12:00:00 UTC`. @param at a time in UTC, by RFC 3339 */
 export function exactTime(at: string): string {
   return at.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
+}
+
+/** `CONSENT_EXCHANGE` is "consent exchange". */
+export function wordsOfCode(code: string): string {
+  return code.toLowerCase().replaceAll('_', ' ');
 }
 
 /** `1,200`. */

@@ -1,3 +1,4 @@
+import type { Child } from 'hono/jsx';
 import { formatNumber } from './notice.tsx';
 
 /** Outcomes of requests: accepted, and the kinds of refusal. */
@@ -52,22 +53,22 @@ function refusalsOf(bar: Bar): number {
   return sum(REFUSALS.map((outcome) => bar[outcome]));
 }
 
-/** Height of a plot and width of a column, in its own units. */
+/** Height of a chart and width of a column, in its own units. */
 const HEIGHT = 100;
 const STEP = 10;
 /** Minimum height of a bar, so that small numbers stay visible. */
-const LEAST = 1.5;
+const LEAST = 2;
 /** Number of times below a plot. */
 const MAX_TIMES = 5;
 
 /**
- * Requests over time. Refused ones have a chart of their own, since there are few of them. Series differ by pattern as
- * well as by colour. A script shows the numbers under the pointer, and a table has all of them.
+ * Requests over time. Refused ones have a chart of their own, since there are few of them. Tooltips show the numbers of a
+ * column, and a table has all of them.
  */
 export function UsePlot({ title, bars }: { title: string; bars: readonly Bar[] }) {
   const isRefused = bars.some((bar) => refusalsOf(bar) > 0);
   return (
-    <figure class="plot" data-plot>
+    <figure class="plot">
       <Legend outcomes={[ACCEPTED]} bars={bars} />
       <Chart title={title} outcomes={[ACCEPTED]} bars={bars} height={140} />
       {isRefused && (
@@ -76,10 +77,12 @@ export function UsePlot({ title, bars }: { title: string; bars: readonly Bar[] }
           <Chart title={`${title}: not accepted`} outcomes={REFUSALS} bars={bars} height={70} />
         </>
       )}
-      <Times bars={bars} />
+      <Times labels={fewLabels(bars)} />
       {!isRefused && <p class="help">All requests were accepted.</p>}
-      <p class="readout" aria-hidden="true" hidden></p>
-      <NumberTable bars={bars} />
+      <NumberTable
+        columns={OUTCOMES}
+        rows={bars.map((bar) => ({ label: bar.label, values: OUTCOMES.map((outcome) => bar[outcome]) }))}
+      />
     </figure>
   );
 }
@@ -112,7 +115,6 @@ function Chart({
   height: number;
 }) {
   const top = roundUp(Math.max(...bars.map((bar) => sum(outcomes.map((outcome) => bar[outcome])))));
-  const width = bars.length * STEP;
   const said = outcomes.map((outcome) => `${formatNumber(sum(bars.map((bar) => bar[outcome])))} ${outcome}`);
   return (
     <div class="chart">
@@ -121,27 +123,62 @@ function Chart({
         <span>{formatNumber(top / 2)}</span>
         <span>0</span>
       </div>
-      <svg
+      <ChartArea
         role="img"
-        aria-label={`${title}: ${said.join(', ')}`}
-        viewBox={`0 0 ${width} ${HEIGHT}`}
-        preserveAspectRatio="none"
+        label={`${title}: ${said.join(', ')}`}
+        columns={bars.length}
+        outcomes={outcomes}
         height={height}
-        width="100%"
       >
-        <defs>
-          {outcomes.map((outcome) => (
-            <Pattern outcome={outcome} />
-          ))}
-        </defs>
         {[0, HEIGHT / 2].map((y) => (
-          <line class="grid" x1="0" x2={width} y1={y} y2={y} />
+          <line class="grid" x1="0" x2={bars.length * STEP} y1={y} y2={y} />
         ))}
         {bars.map((bar, index) => (
-          <Column bar={bar} x={index * STEP} outcomes={outcomes} top={top} />
+          <g class="column">
+            <Column bar={bar} index={index} outcomes={outcomes} top={top} label={labelOf(bar)} />
+          </g>
         ))}
-      </svg>
+      </ChartArea>
     </div>
+  );
+}
+
+function labelOf(bar: Bar): string {
+  return `${bar.label} UTC: ${OUTCOMES.map((outcome) => `${formatNumber(bar[outcome])} ${outcome}`).join(', ')}`;
+}
+
+/** The area of a chart, as wide as the page, with the patterns of its outcomes. */
+export function ChartArea({
+  role,
+  label,
+  columns,
+  outcomes,
+  height,
+  children,
+}: {
+  role: 'img' | 'group';
+  label: string;
+  columns: number;
+  outcomes: readonly Outcome[];
+  height: number;
+  children?: Child;
+}) {
+  return (
+    <svg
+      role={role}
+      aria-label={label}
+      viewBox={`0 0 ${columns * STEP} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      height={height}
+      width="100%"
+    >
+      <defs>
+        {outcomes.map((outcome) => (
+          <Pattern outcome={outcome} />
+        ))}
+      </defs>
+      {children}
+    </svg>
   );
 }
 
@@ -171,12 +208,26 @@ function Pattern({ outcome }: { outcome: Outcome }) {
   );
 }
 
-function Column({ bar, x, outcomes, top }: { bar: Bar; x: number; outcomes: readonly Outcome[]; top: number }) {
-  const said = OUTCOMES.map((outcome) => `${formatNumber(bar[outcome])} ${outcome}`);
+/** The numbers of a column, one on top of the other. @param label its tooltip */
+export function Column<Name extends Outcome>({
+  bar,
+  index,
+  outcomes,
+  top,
+  label,
+}: {
+  bar: Readonly<Record<Name, number>>;
+  index: number;
+  outcomes: readonly Name[];
+  /** The number at the top of the chart. */
+  top: number;
+  label: string;
+}) {
+  const x = index * STEP;
   let y = HEIGHT;
   return (
-    <g class="column">
-      <title>{`${bar.label} UTC: ${said.join(', ')}`}</title>
+    <>
+      <title>{label}</title>
       <rect class="under" x={x} y="0" width={STEP} height={HEIGHT} />
       {outcomes.map((outcome) => {
         if (bar[outcome] === 0) return null;
@@ -187,27 +238,37 @@ function Column({ bar, x, outcomes, top }: { bar: Bar; x: number; outcomes: read
           <rect x={x + 1} y={y.toFixed(2)} width={STEP - 2} height={height.toFixed(2)} fill={`url(#plot-${outcome})`} />
         );
       })}
-    </g>
+    </>
   );
 }
 
 /** A few times, far enough apart to read. */
-function Times({ bars }: { bars: readonly Bar[] }) {
-  const shown = Array.from(
-    { length: MAX_TIMES },
-    (_, index) => bars[Math.round((index / (MAX_TIMES - 1)) * (bars.length - 1))]!,
-  );
+function fewLabels(bars: readonly Bar[]): string[] {
+  return Array.from({ length: MAX_TIMES }, (_, index) => {
+    const { label } = bars[Math.round((index / (MAX_TIMES - 1)) * (bars.length - 1))]!;
+    return label.length > 10 ? label.slice(5) : label;
+  });
+}
+
+/** Times below a chart. */
+export function Times({ labels }: { labels: readonly string[] }) {
   return (
     <div class="times" aria-hidden="true">
-      {shown.map(({ label }) => (
-        <span>{label.length > 10 ? label.slice(5) : label}</span>
+      {labels.map((label) => (
+        <span>{label}</span>
       ))}
     </div>
   );
 }
 
-function NumberTable({ bars }: { bars: readonly Bar[] }) {
-  const used = bars.filter((bar) => OUTCOMES.some((outcome) => bar[outcome] > 0));
+/** The numbers of a chart, the newest first, without the times that have none. */
+export function NumberTable({
+  columns,
+  rows,
+}: {
+  columns: readonly string[];
+  rows: readonly { readonly label: string; readonly href?: string; readonly values: readonly number[] }[];
+}) {
   return (
     <details>
       <summary>Show as table</summary>
@@ -215,22 +276,25 @@ function NumberTable({ bars }: { bars: readonly Bar[] }) {
         <thead>
           <tr>
             <th scope="col">From, UTC</th>
-            {OUTCOMES.map((outcome) => (
+            {columns.map((name) => (
               <th scope="col" class="number">
-                {outcome}
+                {name}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {used.toReversed().map((bar) => (
-            <tr>
-              <th scope="row">{bar.label}</th>
-              {OUTCOMES.map((outcome) => (
-                <td class="number">{formatNumber(bar[outcome])}</td>
-              ))}
-            </tr>
-          ))}
+          {rows
+            .filter(({ values }) => sum(values) > 0)
+            .toReversed()
+            .map(({ label, href, values }) => (
+              <tr>
+                <th scope="row">{href === undefined ? label : <a href={href}>{label}</a>}</th>
+                {values.map((value) => (
+                  <td class="number">{formatNumber(value)}</td>
+                ))}
+              </tr>
+            ))}
         </tbody>
       </table>
     </details>

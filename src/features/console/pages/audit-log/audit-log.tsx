@@ -1,7 +1,8 @@
 import { AUDIT_ACTIONS } from '../../../../keys/audit/index.ts';
 import { OperationFailed } from '../../operations.ts';
-import { AuditEntries, wordsOf } from '../../parts/audit-entries.tsx';
-import { Empty, exactTime, Problem } from '../../parts/notice.tsx';
+import { AuditEntries } from '../../parts/audit-entries.tsx';
+import { FilterChoice, FilterField } from '../../parts/field.tsx';
+import { Empty, exactTime, Problem, wordsOfCode } from '../../parts/notice.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
 import { addExport, askLog, type LogPage, MAX_EXPORTED } from './export.ts';
 import { addressOf, fieldTime, type Filter, filterIn, type FilterTimes, timesOf } from './filter.ts';
@@ -150,44 +151,24 @@ function FilterForm({ root, filter }: { root: string; filter: Filter }) {
   const { since, until } = timesIn(filter);
   return (
     <form method="get" action={`${root}audit-log`} role="search" class="filter grid">
-      <label>
-        <span>Key</span>
-        <input name="key" value={filter.key} placeholder="Name or id" data-shortcut="/" />
-      </label>
-      <label>
-        <span>By</span>
-        <input name="actor" value={filter.actor} placeholder="Key or user" />
-      </label>
-      <label>
-        <span>Action</span>
-        <select name="action">
-          <option value="">All</option>
-          {AUDIT_ACTIONS.map((action) => (
-            <option value={action} selected={filter.action === action}>
-              {wordsOf(action)}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span>Outcome</span>
-        <select name="outcome">
-          <option value="">All</option>
-          {Object.entries(OUTCOMES).map(([outcome, words]) => (
-            <option value={outcome} selected={filter.outcome === outcome}>
-              {words}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label class="time">
-        <span>From, UTC</span>
-        <input type="datetime-local" name="since" value={since} />
-      </label>
-      <label class="time">
-        <span>Before, UTC</span>
-        <input type="datetime-local" name="until" value={until} />
-      </label>
+      <FilterField label="Key" name="key" value={filter.key} placeholder="Name or id" data-shortcut="/" />
+      <FilterField label="By" name="actor" value={filter.actor} placeholder="Key or user" />
+      <FilterChoice
+        label="Action"
+        name="action"
+        none="All"
+        chosen={filter.action}
+        options={AUDIT_ACTIONS.map((action) => [action, wordsOfCode(action)])}
+      />
+      <FilterChoice
+        label="Outcome"
+        name="outcome"
+        none="All"
+        chosen={filter.outcome}
+        options={Object.entries(OUTCOMES)}
+      />
+      <FilterField isWide label="From, UTC" type="datetime-local" name="since" value={since} />
+      <FilterField isWide label="Before, UTC" type="datetime-local" name="until" value={until} />
       <div class="actions">
         <button>Filter</button>
         {Object.values(filter).some((value) => value !== '') && (

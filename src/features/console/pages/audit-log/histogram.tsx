@@ -1,5 +1,5 @@
 import { formatCount } from '../../parts/notice.tsx';
-import { sum } from '../../parts/plot.tsx';
+import { ChartArea, Column, NumberTable, sum, Times } from '../../parts/plot.tsx';
 import type { Visit } from '../../visit.tsx';
 import {
   addressOf,
@@ -51,7 +51,7 @@ function windowOf({ since, until }: FilterTimes, period: PeriodName, now: number
 
 interface Bar {
   readonly start: number;
-  readonly done: number;
+  readonly accepted: number;
   readonly refused: number;
 }
 
@@ -82,20 +82,18 @@ export async function askHistogram(visit: Visit, filter: Filter, times: FilterTi
     by: barMs < DAY_MS ? 'HOUR' : 'DAY',
     ...variablesOf(filter),
   });
-  const sums = Array.from({ length: bars }, (_, index) => ({ start: start + index * barMs, done: 0, refused: 0 }));
+  const sums = Array.from({ length: bars }, (_, index) => ({ start: start + index * barMs, accepted: 0, refused: 0 }));
   for (const { start: at, entries, refused } of counts) {
     const sum = sums[Math.floor((Date.parse(at) - start) / barMs)];
     if (!sum) continue;
-    sum.done += entries - refused;
+    sum.accepted += entries - refused;
     sum.refused += refused;
   }
   return { window, bars: sums, complete };
 }
 
-/** Height of the chart and width of a bar, in its own units. */
-const [HEIGHT, STEP] = [100, 10];
-/** Minimum height of a bar, so that small numbers stay visible. */
-const LEAST = 3;
+/** The outcomes of entries, with the colours and patterns of those of requests. */
+const OUTCOMES = ['accepted', 'refused'] as const;
 
 /** Bars that filter the log by their time, and a table with the same links. */
 export function HistogramPlot({
@@ -110,10 +108,10 @@ export function HistogramPlot({
   histogram: Histogram;
 }) {
   const { start, barMs, period } = window;
-  const highest = Math.max(1, ...bars.map(({ done, refused }) => done + refused));
+  const highest = Math.max(1, ...bars.map(({ accepted, refused }) => accepted + refused));
   const isIn = ({ start: at }: Bar) => at + barMs > (since ?? -Infinity) && at < (until ?? Infinity);
   const shown = bars.filter(isIn);
-  const [done, refused] = [sum(shown.map((bar) => bar.done)), sum(shown.map((bar) => bar.refused))];
+  const [accepted, refused] = OUTCOMES.map((outcome) => sum(shown.map((bar) => bar[outcome]))) as [number, number];
   const linkTo = ({ start: at }: Bar) =>
     addressOf(root, { ...filter, since: fieldTime(at), until: fieldTime(at + barMs) });
   const wordsOf = (bar: Bar) => `${timeText(bar.start, barMs)}, ${countsOf(bar)}`;
@@ -124,71 +122,32 @@ export function HistogramPlot({
         <span>
           <strong>
             {complete ? '' : 'At least '}
-            {formatCount(done + refused, 'entry', 'entries')}
+            {formatCount(accepted + refused, 'entry', 'entries')}
           </strong>
           {refused > 0 && <span class="refused"> {refused.toLocaleString('en')} refused</span>}
           <span class="faint">{` · ${period ? `last ${PERIODS[period].title}` : spanText(shown, barMs)}`}</span>
         </span>
         <PeriodLinks root={root} filter={filter} period={period} />
       </figcaption>
-      <svg
-        role="group"
-        aria-label="Entries over time"
-        data-histogram
-        viewBox={`0 0 ${bars.length * STEP} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        width="100%"
-        height="88"
-      >
-        <defs>
-          <pattern id="refused" width="6" height="6" patternUnits="userSpaceOnUse">
-            <rect width="6" height="6" fill="currentColor" fill-opacity="0.35" />
-            <path d="M0 3H6" stroke="currentColor" stroke-width="2" />
-          </pattern>
-        </defs>
-        {bars.map((bar, index) => (
-          <a href={linkTo(bar)} tabindex={-1} class={isIn(bar) ? undefined : 'out'} aria-label={wordsOf(bar)}>
-            <title>{wordsOf(bar)}</title>
-            <rect class="room" x={index * STEP} y="0" width={STEP} height={HEIGHT} />
-            <BarShape bar={bar} x={index * STEP} highest={highest} />
-          </a>
-        ))}
-      </svg>
-      <div class="ends" aria-hidden="true">
-        {ends.map((end) => (
-          <span>{timeText(end, barMs)}</span>
-        ))}
+      <div data-histogram>
+        <ChartArea role="group" label="Entries over time" columns={bars.length} outcomes={OUTCOMES} height={88}>
+          {bars.map((bar, index) => (
+            <a href={linkTo(bar)} tabindex={-1} class={isIn(bar) ? 'column' : 'column out'} aria-label={wordsOf(bar)}>
+              <Column bar={bar} index={index} outcomes={OUTCOMES} top={highest} label={wordsOf(bar)} />
+            </a>
+          ))}
+        </ChartArea>
       </div>
+      <Times labels={ends.map((end) => timeText(end, barMs))} />
       {!complete && <p class="help">Only the newest 50,000 entries of this time are counted.</p>}
-      <details>
-        <summary>Show as table</summary>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">From, UTC</th>
-              <th scope="col" class="number">
-                Done
-              </th>
-              <th scope="col" class="number">
-                Refused
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {bars
-              .filter((bar) => bar.done + bar.refused > 0)
-              .map((bar) => (
-                <tr>
-                  <th scope="row">
-                    <a href={linkTo(bar)}>{timeText(bar.start, barMs)}</a>
-                  </th>
-                  <td class="number">{bar.done.toLocaleString('en')}</td>
-                  <td class="number">{bar.refused.toLocaleString('en')}</td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      </details>
+      <NumberTable
+        columns={['Done', 'Refused']}
+        rows={bars.map((bar) => ({
+          label: timeText(bar.start, barMs),
+          href: linkTo(bar),
+          values: OUTCOMES.map((outcome) => bar[outcome]),
+        }))}
+      />
     </figure>
   );
 }
@@ -206,36 +165,8 @@ function PeriodLinks({ root, filter, period }: { root: string; filter: Filter; p
   );
 }
 
-function BarShape({ bar: { done, refused }, x, highest }: { bar: Bar; x: number; highest: number }) {
-  let top = HEIGHT;
-  return (
-    <>
-      {(
-        [
-          ['done', done],
-          ['refused', refused],
-        ] as const
-      ).map(([name, value]) => {
-        if (value === 0) return null;
-        const height = Math.max(LEAST, (value / highest) * (HEIGHT - 2 * LEAST));
-        top -= height;
-        return (
-          <rect
-            class={name}
-            fill={name === 'refused' ? 'url(#refused)' : undefined}
-            x={x + 1}
-            y={top.toFixed(2)}
-            width={STEP - 2}
-            height={height.toFixed(2)}
-          />
-        );
-      })}
-    </>
-  );
-}
-
-function countsOf({ done, refused }: Bar): string {
-  return `${formatCount(done, 'entry', 'entries')}${refused > 0 ? `, ${refused.toLocaleString('en')} refused` : ''}`;
+function countsOf({ accepted, refused }: Bar): string {
+  return `${formatCount(accepted, 'entry', 'entries')}${refused > 0 ? `, ${refused.toLocaleString('en')} refused` : ''}`;
 }
 
 /** `Jan 31, 12:00`, or only the day if bars are days. */

@@ -8,9 +8,9 @@ import {
 } from '../../../../keys/permissions/index.ts';
 import { OperationFailed, orFailed } from '../../operations.ts';
 import { byVerb, permissionsOf, SHOWN_ACTIONS, type VerbActions } from '../../parts/grants.ts';
-import { GrantWords } from '../../permission-words.tsx';
+import { capitalized, GrantWords } from '../../permission-words.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
-import { type KeyStatus, formatCount, formatNumber, KeyLink, LinkButton } from '../../parts/notice.tsx';
+import { type KeyStatus, formatCount, formatNumber, KeyLink, LinkButton, wordsOfCode } from '../../parts/notice.tsx';
 import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
 import { canNarrow } from './usage.tsx';
 import type { KeyVisit } from './with-key.tsx';
@@ -60,7 +60,7 @@ function MatrixTable({ rows }: { rows: readonly Row[] }) {
           </th>
           {verbs.map((of) => (
             <th scope={isOne(of) ? 'col' : 'colgroup'} colspan={of.actions.length} {...(isOne(of) && { rowspan: 2 })}>
-              {of.verb.charAt(0).toUpperCase() + of.verb.slice(1)}
+              {capitalized(of.verb)}
             </th>
           ))}
         </tr>
@@ -90,11 +90,7 @@ function CellOf({ resource, cell }: { resource: string; cell: Cell }) {
   if (cell.state === 'none') return <td></td>;
   const words = wordsOf(cell);
   return (
-    <td
-      class={cell.state}
-      title={`${resource}:${cell.action}: ${words}`}
-      data-label={cell.action.toLowerCase().replaceAll('_', ' ')}
-    >
+    <td class={cell.state} title={`${resource}:${cell.action}: ${words}`} data-label={wordsOfCode(cell.action)}>
       <span aria-hidden="true">{SYMBOLS[cell.state]}</span>
       {cell.grantedBy.length > 0 && <small aria-hidden="true"> {sourceOf(cell)}</small>}
       <span class="hidden">{words}</span>

@@ -1,6 +1,7 @@
 import type { Pages, Visit } from '../../visit.tsx';
 import { type Change, Changes } from '../../parts/audit-entries.tsx';
-import { Done, Time, Warning, formatCount, KeyLink, LinkButton, BackLink } from '../../parts/notice.tsx';
+import { Panel } from '../../parts/layout.tsx';
+import { Done, Time, Warning, formatCount, KeyLink, LinkButton } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { IssuedChange } from './shown-key.ts';
 
@@ -71,9 +72,11 @@ const WORDS: Readonly<Record<IssuedChange['what'], string>> = {
 function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
   const isEmpty = plan.changes.length + plan.requests.length === 0;
   return (
-    <div class="medium">
-      <BackLink to={wayBack(visit, plan)}>{plan.exists ? plan.name : 'All keys'}</BackLink>
-      <h1>Contain {plan.name}?</h1>
+    <Panel
+      width="medium"
+      title={`Contain ${plan.name}?`}
+      back={{ to: wayBack(visit, plan), name: plan.exists ? plan.name : 'All keys' }}
+    >
       <Warning>
         Use this if the key leaked. It disables the key with all its child keys, and undoes their changes to other keys.
         Anything that uses these keys may stop working. {!isEmpty && <strong>{`This will ${planOf(plan)}.`}</strong>}
@@ -91,18 +94,20 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
           <LinkButton to={wayBack(visit, plan)}>Cancel</LinkButton>
         </form>
       )}
-    </div>
+    </Panel>
   );
 }
 
 function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
   return (
-    <div class="medium">
-      <BackLink to={wayBack(visit, done)}>{done.exists ? done.name : 'All keys'}</BackLink>
-      <h1>Contained</h1>
+    <Panel
+      width="medium"
+      title="Contained"
+      back={{ to: wayBack(visit, done), name: done.exists ? done.name : 'All keys' }}
+    >
       <Done>{summaryOf(done)}. If a key has lost its only secret, rotate it before you enable it.</Done>
       <ChangedKeys visit={visit} contained={done} />
-    </div>
+    </Panel>
   );
 }
 

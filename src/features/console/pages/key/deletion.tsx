@@ -1,6 +1,7 @@
 import { OperationFailed, orFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
-import { Done, Problem, Warning, formatCount, LinkButton, BackLink, LastUse } from '../../parts/notice.tsx';
+import { Panel } from '../../parts/layout.tsx';
+import { Done, Problem, Warning, formatCount, LinkButton, LastUse } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
 import type { IssuedChange } from './shown-key.ts';
@@ -67,9 +68,7 @@ function DeletePage({ here, refused, children }: { here: KeyVisit; refused: Refu
   const { count } = shown.branch;
   const lastUse = lastUseOf(here.shown);
   return (
-    <div class="medium">
-      <BackLink to={base}>{shown.name}</BackLink>
-      <h1>Delete {shown.name}?</h1>
+    <Panel width="medium" title={`Delete ${shown.name}?`} back={{ to: base, name: shown.name }}>
       <Warning>
         {`This deletes ${formatCount(count + 1, 'key')}, `}
         <LastUse at={lastUse} now={visit.now} words="last used" />. Anything using {count > 0 ? 'them' : 'it'} stops
@@ -89,7 +88,7 @@ function DeletePage({ here, refused, children }: { here: KeyVisit; refused: Refu
           Not sure? <a href={`${base}/disable`}>Disable it</a> first: you can undo that.
         </p>
       )}
-    </div>
+    </Panel>
   );
 }
 
@@ -130,8 +129,7 @@ function DeletedPage({
   deleted: Deleted;
 }) {
   return (
-    <div class="medium">
-      <h1>Deleted</h1>
+    <Panel width="medium" title="Deleted">
       <Done>
         {`${formatCount(deleted, 'key')}: `}
         {keys
@@ -153,6 +151,6 @@ function DeletedPage({
           <a href={`${visit.root}keys`}>All keys</a>
         )}
       </p>
-    </div>
+    </Panel>
   );
 }

@@ -5,7 +5,8 @@ import type { Pages } from '../../visit.tsx';
 import { shortTime, TextField } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { type ChosenGrants, chosenIn, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { FixFields, Problem, LinkButton, BackLink } from '../../parts/notice.tsx';
+import { Panel } from '../../parts/layout.tsx';
+import { FixFields, Problem, LinkButton } from '../../parts/notice.tsx';
 import {
   inputOfTexts,
   type KeyTexts,
@@ -104,9 +105,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
   const { shown, base } = here;
   const { edited, problems = new Map<string, string>(), summary } = given;
   return (
-    <div class="medium">
-      <BackLink to={base}>{shown.name}</BackLink>
-      <h1>Edit {shown.name}</h1>
+    <Panel width="medium" title={`Edit ${shown.name}`} back={{ to: base, name: shown.name }}>
       {(summary !== undefined || problems.size > 0) && (
         <Problem>
           {summary}
@@ -148,7 +147,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
           <LinkButton to={base}>Cancel</LinkButton>
         </div>
       </form>
-    </div>
+    </Panel>
   );
 }
 
@@ -232,9 +231,7 @@ export function addSwitching(pages: Pages): void {
 function DisablePage({ here }: { here: KeyVisit }) {
   const { shown, base, rights } = here;
   return (
-    <div class="narrow">
-      <BackLink to={base}>{shown.name}</BackLink>
-      <h1>Disable {shown.name}?</h1>
+    <Panel width="narrow" title={`Disable ${shown.name}?`} back={{ to: base, name: shown.name }}>
       <p>
         This key and all its child keys stop working immediately.{' '}
         {rights.endsSession
@@ -248,6 +245,6 @@ function DisablePage({ here }: { here: KeyVisit }) {
         <button class="danger">Disable</button>
         <LinkButton to={base}>Cancel</LinkButton>
       </form>
-    </div>
+    </Panel>
   );
 }

@@ -1,7 +1,7 @@
 import { MAX_LINE_LENGTH } from '../../../../keys/key/index.ts';
 import { printable } from '../../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
-import { Done, Status, Warning, LinkButton } from '../../parts/notice.tsx';
+import { Done, PREVIOUS_SECRET, Status, Warning, LinkButton } from '../../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import { AccessSection, AccessSummary, askCatalog, askMay } from './access.tsx';
 import { addContainment, IssuedSection } from './contain.tsx';
@@ -84,11 +84,7 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType
   return (
     <>
       {done !== undefined && <Done>{done}</Done>}
-      {rights.isPrevious && (
-        <Warning>
-          You are signed in with the previous secret of your key, which can only read. Sign in with the new one.
-        </Warning>
-      )}
+      {rights.isPrevious && <Warning>{PREVIOUS_SECRET}</Warning>}
       <KeyHead here={here} />
       <RotationNotice here={here} />
       <section class="card summary" aria-label="Summary">

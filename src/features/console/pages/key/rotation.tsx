@@ -3,7 +3,8 @@ import { formatTime, pastTimeRemedy, readPastTime } from '../../../../keys/basic
 import { OperationFailed, orFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { KeyField, TextField } from '../../parts/field.tsx';
-import { Done, FixFields, Problem, Secret, Time, Warning, LinkButton, BackLink } from '../../parts/notice.tsx';
+import { Panel } from '../../parts/layout.tsx';
+import { Done, FixFields, Problem, Secret, Time, Warning, LinkButton } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { KEY_FIELD } from '../../session-auth.ts';
 import type { ShownRotation } from './shown-key.ts';
@@ -193,9 +194,7 @@ async function showRotation(
   const children = await askChildren(here);
   return here.visit.page(
     `Rotate ${name}`,
-    <div class="medium">
-      <BackLink to={here.base}>{name}</BackLink>
-      <h1>{rotation ? 'Rotation in progress' : 'Rotate secret'}</h1>
+    <Panel width="medium" title={rotation ? 'Rotation in progress' : 'Rotate secret'} back={{ to: here.base, name }}>
       {problem !== undefined && <Problem>{problem}</Problem>}
       {rotation ? (
         <RotationSteps here={here} rotation={rotation} />
@@ -204,7 +203,7 @@ async function showRotation(
       ) : (
         <p>A new secret would give you all permissions of this key. {here.rights.whyNot('ROTATE')}</p>
       )}
-    </div>,
+    </Panel>,
     status,
   );
 }
@@ -324,8 +323,7 @@ function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rotated }) 
   const { shown, visit, rights, base } = here;
   const { rotation } = rotated.apiKey;
   return (
-    <div class="medium">
-      <h1>New secret of {shown.name}</h1>
+    <Panel width="medium" title={`New secret of ${shown.name}`}>
       <Done>Store this secret now: it is shown only once.</Done>
       <Secret of={shown.name} secret={rotated.key} />
       {rotated.disabled.length > 0 && (
@@ -360,6 +358,6 @@ function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rotated }) 
           </li>
         )}
       </ol>
-    </div>
+    </Panel>
   );
 }

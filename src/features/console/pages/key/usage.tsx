@@ -8,7 +8,8 @@ import { OperationFailed, orFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { withoutIncluded } from '../../../../keys/permissions/index.ts';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { Empty, Problem, Warning, formatCount, LinkButton, BackLink } from '../../parts/notice.tsx';
+import { Panel } from '../../parts/layout.tsx';
+import { Empty, Problem, Warning, formatCount, LinkButton } from '../../parts/notice.tsx';
 import { type Bar, barsOf, firstStart, OUTCOMES, type PeriodCounts, UsePlot } from '../../parts/plot.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
@@ -145,9 +146,7 @@ function NarrowPage({
 }) {
   const { shown, base } = here;
   return (
-    <div class="medium">
-      <BackLink to={base}>{shown.name}</BackLink>
-      <h1>Remove unused permissions</h1>
+    <Panel width="medium" title="Remove unused permissions" back={{ to: base, name: shown.name }}>
       {problem !== undefined && <Problem>{problem}</Problem>}
       {canNarrow(shown) ? (
         <>
@@ -174,7 +173,7 @@ function NarrowPage({
           </p>
         </Empty>
       )}
-    </div>
+    </Panel>
   );
 }
 

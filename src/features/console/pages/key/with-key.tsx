@@ -1,7 +1,7 @@
 import { type ApiKey, fixedFields, labelFields, restrictionFields } from '../../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
-import { Message } from '../../parts/layout.tsx';
-import { BackLink, Fact, formatCount, KeyLink, Time } from '../../parts/notice.tsx';
+import { Message, Panel } from '../../parts/layout.tsx';
+import { Fact, formatCount, KeyLink, PREVIOUS_SECRET, Time } from '../../parts/notice.tsx';
 import { FieldFacts } from '../../parts/key-texts.tsx';
 import { findKey, type KeyAction, Rights, type ShownKey } from './shown-key.ts';
 
@@ -41,15 +41,9 @@ export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: 
 
 function NotAllowed({ here, reason }: { here: KeyVisit; reason: string }) {
   return (
-    <div class="narrow">
-      <BackLink to={here.base}>{here.shown.name}</BackLink>
-      <h1>Not allowed</h1>
-      <p>
-        {here.rights.isPrevious
-          ? 'You are signed in with the previous secret of your key, which cannot change keys. Sign in with the new one.'
-          : reason}
-      </p>
-    </div>
+    <Panel width="narrow" title="Not allowed" back={{ to: here.base, name: here.shown.name }}>
+      <p>{here.rights.isPrevious ? PREVIOUS_SECRET : reason}</p>
+    </Panel>
   );
 }
 

@@ -12,7 +12,7 @@ import { redactSecrets } from '../../../../keys/secret/index.ts';
 import { accessField } from '../../access-levels.ts';
 import { KeySum } from '../../key-sum.tsx';
 import { type ChosenGrants, chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { FixFields, Problem } from '../../parts/notice.tsx';
+import { FixFields, Problem, Warning } from '../../parts/notice.tsx';
 import {
   inputOfTexts,
   type KeyTexts,
@@ -179,11 +179,9 @@ export function NewKeyForm({
   const wrong = [...new Set([...problems.keys()].map((field) => (field in PLACES ? field : 'grants')))];
   return (
     <>
-      <div class="head">
-        <h1>New key</h1>
-      </div>
+      <h1>New key</h1>
       {note !== undefined && <p class="notice">{note}</p>}
-      {grantable.creatable === 0 && <p class="notice warning">{NO_MORE_KEYS}</p>}
+      {grantable.creatable === 0 && <Warning>{NO_MORE_KEYS}</Warning>}
       {refused && (
         <Problem>
           {refused.message !== undefined && <p>{refused.message}</p>}

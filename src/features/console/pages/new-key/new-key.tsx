@@ -2,7 +2,7 @@ import { OperationFailed } from '../../operations.ts';
 import { KEY_FIELD } from '../../session-auth.ts';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
-import { Done, Problem, Secret, Time } from '../../parts/notice.tsx';
+import { Done, PREVIOUS_SECRET, Problem, Secret, Time } from '../../parts/notice.tsx';
 import { LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
 import { type AskedGrantable, type Means, meansOf } from '../grantable.ts';
 import type { ShownKey } from '../key/shown-key.ts';
@@ -52,9 +52,7 @@ function CreatedPage({
 }) {
   return (
     <div class="medium">
-      <div class="head">
-        <h1>{apiKey.name} created</h1>
-      </div>
+      <h1>{apiKey.name} created</h1>
       <Done>
         <p>
           Store this secret now: it is shown only once.
@@ -240,11 +238,7 @@ function refuse(visit: Visit, reason: string): Promise<Response> {
     'New key',
     <>
       <h1>New key</h1>
-      <Problem>
-        {visit.principal.secret === 'previous'
-          ? 'You are signed in with the previous secret of your key, which can only read. Sign in with the new one.'
-          : reason}
-      </Problem>
+      <Problem>{visit.principal.secret === 'previous' ? PREVIOUS_SECRET : reason}</Problem>
     </>,
     403,
   );

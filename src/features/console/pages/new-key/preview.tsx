@@ -3,7 +3,7 @@ import { labelFields, restrictionFields } from '../../../../keys/key/index.ts';
 import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
-import { Fact, Time } from '../../parts/notice.tsx';
+import { Fact, Problem, Time } from '../../parts/notice.tsx';
 import { FieldFacts, type KeyTexts, LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
@@ -75,14 +75,8 @@ export function PreviewPage({
   const warnings = warningsAbout(preview, permissions, now);
   return (
     <>
-      <div class="head">
-        <h1>Preview of {name}</h1>
-      </div>
-      {note !== undefined && (
-        <p class="notice problem" role="alert">
-          {note}
-        </p>
-      )}
+      <h1>Preview of {name}</h1>
+      {note !== undefined && <Problem>{note}</Problem>}
       <dl class="facts">
         <Fact name="Name">{name}</Fact>
         <FieldFacts table={labelFields} of={preview} />
