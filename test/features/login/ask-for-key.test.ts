@@ -207,7 +207,7 @@ describe('asking a server for a key', () => {
 
   it('says why there is none', async () => {
     const refuse = async (code: string) => test.keys.feature(Consent).deny(await show(code), OPERATOR);
-    await assert.rejects(ask(refuse), { code: 'FORBIDDEN', message: /was refused/ });
+    await assert.rejects(ask(refuse), { code: 'FORBIDDEN', message: /was denied/ });
     const forget = async () => void (test.time.now += 600_000);
     await assert.rejects(ask(forget), { code: 'FORBIDDEN', message: /No one approved the request in time/ });
     const never = () => assert.fail();
