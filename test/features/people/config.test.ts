@@ -5,7 +5,7 @@ describe('people in the configuration', () => {
     [
       'people: { headr: Remote-User, grant: { a: [ADMIN] } }',
       '1:11: "headr" is not a field. Did you mean "header"?',
-      '1:44: "ADMIN" is not a permission. Of a role, write role:ADMIN.',
+      '1:44: "ADMIN" is not a permission. For a role, write role:ADMIN.',
     ],
     ['people: { header: Remote-User }', '1:9: The field "grant" is missing.', '1:19: The field "header" needs "trust"'],
     ['people: { grant: { "*": [role:GUEST] } }', '1:9: Set "header" for people signed in by a proxy'],
