@@ -58,7 +58,7 @@ import {
   withoutDigests,
 } from '../../keys/key/index.ts';
 import type { KeyFinder } from '../../keys/repository/index.ts';
-import { createSecret, type Secret } from '../../keys/secret/index.ts';
+import { createSecret, isSecretlessId, type Secret } from '../../keys/secret/index.ts';
 import { assertValidDeclaration, checkDeclared, type DeclaredKey } from './declaration.ts';
 import { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, type PlannedUpdate } from './plan.ts';
 
@@ -272,8 +272,8 @@ async function decideChanges<Key extends ApiKey>(
   }
   // Also for unchanged keys: a caller without permission must not probe a key by declaring guesses.
   requireFor(caller, 'UPDATE', existing);
-  // A person has no secret, so that a declared one is refused even if nothing differs.
-  for (const key of existing) if (key.person) await requireUnrefused(place, key);
+  // A declared key has a secret, so that one without is refused even if nothing differs.
+  for (const key of existing) if (isSecretlessId(key.publicId)) await requireUnrefused(place, key);
   if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator can adopt keys.');
   if (!adopt) await refuseTakeover(place, existing, updates);
   const befores = updates.map(({ before }) => before);

@@ -506,7 +506,7 @@ function hostsBy(patterns: readonly string[]): (host: string) => boolean {
 /** Callers without a key: identified by a trusted proxy, or signed in. */
 function peopleAtDoor(people: PeopleSignIn, check: BearerCheck, { refusals, failures }: CheckParts): PeopleAtDoor {
   return {
-    goesOn: (issuer) => people.goesOn(issuer),
+    goesOn: (apiKey) => people.goesOn(apiKey),
     isNamed: (request) => people.isNamed(request as GuardedRequest),
     enter: async (request) => {
       try {

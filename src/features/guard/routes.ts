@@ -47,7 +47,7 @@ async function signInFor(app: HttpApp, context: FeatureContext): Promise<SignIn 
   return {
     sessions,
     // The headers that a proxy passes on with its question are not known.
-    people: people && { goesOn: (issuer) => people.goesOn(issuer) },
+    people: people && { goesOn: (apiKey) => people.goesOn(apiKey) },
     pages: async () => pages,
   };
 }

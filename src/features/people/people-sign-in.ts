@@ -1,6 +1,7 @@
 import type { FeatureContext } from '../../feature.ts';
 import { type ClientAddresses, isLoopbackHost, type SeenOrigin } from '../../http/index.ts';
 import { madeOnce } from '../../keys/basics/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
 import { grantsOf, People, type PeopleSettings, type SignedIn } from './people.ts';
 import { AttemptCounter } from '../../limits/index.ts';
 import { beginSignIn, finishSignIn, type PendingSignIn } from './at-provider.ts';
@@ -57,9 +58,9 @@ export class PeopleSignIn {
     this.provider = 'issuer' in by ? new Provider(by, Object.keys(options.settings.grant)) : undefined;
   }
 
-  /** Checks whether people of an issuer stay signed in by their session. */
-  goesOn(issuer: string): boolean {
-    return this.provider?.isIssuer(issuer) ?? false;
+  /** Checks whether the person that a key stands for stays signed in by their session. */
+  goesOn({ person }: Pick<ApiKey, 'person'>): boolean {
+    return person !== null && (this.provider?.isIssuer(person.issuer) ?? false);
   }
 
   /**

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import { parse } from 'hono/utils/cookie';
 import type { Admission, Admitted, BearerCheck, Received, SeenOrigin } from '../../http/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
+import { isSecretlessId } from '../../keys/secret/index.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -40,8 +42,8 @@ export function tokenAt({ site }: SeenOrigin, cookie: string): string {
 export interface SessionParts {
   readonly sessions: Sessions;
   readonly check: BearerCheck;
-  /** Checks which people without a key stay signed in by their session; undefined if everyone needs one. */
-  readonly people?: { goesOn(issuer: string): boolean } | undefined;
+  /** Checks which people without a secret stay signed in by their session; undefined if everyone needs one. */
+  readonly people?: { goesOn(apiKey: ApiKey): boolean } | undefined;
 }
 
 /**
@@ -65,5 +67,5 @@ export async function admitSession(
 
 /** Checks whether a session belongs to this key: a deleted person who signs in again starts another session. */
 function isOf({ principal: { apiKey } }: Admitted, { keyId }: Session, people: SessionParts['people']): boolean {
-  return apiKey.id === keyId && (apiKey.person === null || (people?.goesOn(apiKey.person.issuer) ?? false));
+  return apiKey.id === keyId && (!isSecretlessId(apiKey.publicId) || (people?.goesOn(apiKey) ?? false));
 }

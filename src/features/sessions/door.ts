@@ -18,6 +18,7 @@ import {
 } from '../../http/index.ts';
 import type { Authenticator } from '../../keys/authentication/index.ts';
 import { KeysError } from '../../keys/basics/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
 import { admitSession, cookieParts, DOOR_COOKIE, SESSION_COOKIE, tokenAt } from './cookies.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -89,8 +90,8 @@ export function doorOf(features: readonly OwnFeature[], isRequired: boolean): ((
 
 /** People who use a guarded service without a key. */
 export interface PeopleAtDoor {
-  /** Checks whether people of an issuer stay signed in by their session. */
-  goesOn(issuer: string): boolean;
+  /** Checks whether the person that a key stands for stays signed in by their session. */
+  goesOn(apiKey: ApiKey): boolean;
   /** Checks whether a trusted proxy identifies the caller; undefined if none does. */
   isNamed?(request: Received): boolean;
   /** Checks a request of a person whom a proxy identifies. */

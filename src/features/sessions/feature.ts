@@ -1,5 +1,6 @@
 import type { OwnFeature } from '../../feature.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
+import { isSecretlessId } from '../../keys/secret/index.ts';
 import { SESSIONS } from './session.ts';
 
 /** Sessions of signed-in people. They end when their key is deleted or disabled, and with a person's last grant. */
@@ -20,6 +21,6 @@ function isDisabled(before: ApiKey, after: ApiKey): boolean {
   return after.disabledAt !== null && (before.disabledAt === null || before.damaged === true);
 }
 
-function isLeftOut({ person, roles, permissions }: ApiKey): boolean {
-  return person !== null && roles.length + permissions.length === 0;
+function isLeftOut({ publicId, roles, permissions }: ApiKey): boolean {
+  return isSecretlessId(publicId) && roles.length + permissions.length === 0;
 }
