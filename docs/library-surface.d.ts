@@ -24,7 +24,6 @@ export interface ApiKey extends KeyValues {
     expiresAt: number | null;
     disabledAt: number | null;
     managed: boolean;
-    person: Person | null;
     rotation: Rotation | null;
     damaged?: true;
     unknownFields?: UnknownFields;
@@ -1344,8 +1343,6 @@ export interface DocumentIssue {
 
 export type DocumentPath = readonly (string | number)[];
 
-export declare class DocumentReader;
-
 type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
@@ -1420,7 +1417,7 @@ export type FieldInput = {
 
 export type FieldName = keyof typeof keyFields;
 
-export type FieldValues = Omit<KeyValues, keyof typeof fixedFields>;
+export type FieldValues = Omit<KeyValues, keyof typeof fixedFields | keyof typeof identityFields>;
 
 export interface Filter {
     readonly help?: string;
@@ -1465,21 +1462,7 @@ export interface FoundRow {
     ancestors: readonly KeyRow[];
 }
 
-type Given = {
-    readonly [Name in string]?: any;
-};
-
 export declare const GIVEN_FIELDS: readonly [...("allowFrom" | "description" | "limits" | "metadata" | "name" | "owner" | "permissions" | "roles" | "tags")[], "expiresAt"];
-
-export interface GivenField<Value, Given = Value> {
-    readonly none: Value;
-    readonly form: 'text' | 'list' | 'number' | 'boolean' | 'json';
-    readonly numbers?: 'Int' | 'Float';
-    readonly rule: Rule<Given>;
-    validate(given: Given, catalog: Catalog): Issue[];
-    read(given: Given, catalog: Catalog): Value;
-    readIn(document: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Value;
-}
 
 export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
 
@@ -1629,7 +1612,6 @@ declare const KEY: {
     rotated_at: number | null;
     rotation_grace: number | null;
     previous_ends_at: number | null;
-    person: string | null;
     checksum: string | null;
 };
 
@@ -1895,6 +1877,7 @@ export interface NewSecret {
 }
 
 export declare const NO_VALUES: {
+    person: import("../../index.ts").Person | null;
     description: string | null;
     owner: string | null;
     tags: readonly string[];
@@ -2474,7 +2457,9 @@ export interface UseTotals {
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
 
 export type ValuesOf<Table> = {
-    -readonly [Name in keyof Table]: Table[Name] extends GivenField<infer Value, infer _Given> ? Value : never;
+    -readonly [Name in keyof Table]: Table[Name] extends {
+        readonly none: infer Value;
+    } ? Value : never;
 };
 
 export interface Vocabulary {

@@ -7,8 +7,8 @@ import { type Import, importsOf } from './imports.ts';
 export const CORE_TESTS = 'test/{core,keys,store,http,graphql,cli,config,limits,remote}/**/*.test.ts';
 /** Tests of features, each with those that it needs. Tests of others together are in test/together. */
 export const FEATURE_TESTS = 'test/features/**/*.test.ts';
-/** The list of features, and the names that the library has for them: a feature has lines of its own in both. */
-export const LISTS: readonly string[] = ['src/features/index.ts', 'src/features/library.ts'];
+/** Lists of features, of their identities, and of their names in the library: a feature has lines of its own in each. */
+export const LISTS: readonly string[] = ['index', 'identities', 'library'].map((list) => `src/features/${list}.ts`);
 
 /** Features, and all that need one of them. */
 export function withDependents(given: readonly string[]): string[] {

@@ -76,13 +76,13 @@ function copyTree(copy: string): void {
 
 /** Deletes the folders of a feature, and its lines in the lists. */
 function remove(copy: string, name: string): void {
-  const feature = readFileSync(join(copy, `src/features/${name}/feature.ts`), 'utf8');
-  const [, variable] = /^export const (\w+): OwnFeature/m.exec(feature)!;
   for (const folder of foldersOf(name)) rmSync(join(copy, folder), { recursive: true, force: true });
-  const lines = new RegExp(`^(?:(?:im|ex)port .* from '\\./${name}/.*';|  ${variable!},)\n`, 'gm');
   for (const list of LISTS) {
     const path = join(copy, list);
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(lines, ''));
+    const text = readFileSync(path, 'utf8');
+    const [, variable = ''] = new RegExp(`^import { (\\w+) } from '\\./${name}/`, 'm').exec(text) ?? [];
+    const lines = new RegExp(`^(?:(?:im|ex)port .* from '\\./${name}/.*';|  ${variable},)\n`, 'gm');
+    writeFileSync(path, text.replaceAll(lines, ''));
   }
 }
 

@@ -1,4 +1,4 @@
-import { type FieldTable, fieldTables, fieldsOf, graphqlTypeOf } from '../keys/key/index.ts';
+import { type FieldTable, fieldTables, fieldsOf, graphqlTypeOf, IDENTITY_FIELDS } from '../keys/key/index.ts';
 
 /** A placeholder line such as `# input labels`, or for only some fields: `# output labels through …`, `after …`. */
 const MARKER = /^ *# (input|output) (labels|restrictions|fixed)(?: (through|after) (\w+))?$/gm;
@@ -15,9 +15,22 @@ export function withKeyFields(part: string): string {
       return some.map(([each, field]) => definitionOf(each, field, way)).join('\n');
     },
   );
-  const misspelt = /^ *(#.*)$/m.exec(replaced)?.[1];
+  const whole = withIdentities(replaced);
+  const misspelt = /^ *(#.*)$/m.exec(whole)?.[1];
   if (misspelt !== undefined) throw new Error(`"${misspelt}" does not name any fields of a key.`);
-  return replaced;
+  return whole;
+}
+
+/** Replaces the placeholders of the identities that keys can stand for, and of their types. */
+function withIdentities(part: string): string {
+  const fields = IDENTITY_FIELDS.map(([name, { help, type }]) => `  ${JSON.stringify(help)}\n  ${name}: ${type.name}`);
+  const types = IDENTITY_FIELDS.map(([, { parts, type }]) => {
+    const texts = Object.entries(parts).map(([name, help]) => `  ${JSON.stringify(help)}\n  ${name}: String!`);
+    return `${JSON.stringify(type.help)}\ntype ${type.name} {\n${texts.join('\n')}\n}`;
+  });
+  return part
+    .replace(/^ *# identities$/m, () => fields.join('\n'))
+    .replace(/^# types of identities$/m, () => types.join('\n\n'));
 }
 
 function definitionOf(name: string, field: FieldTable[string], way: 'input' | 'output'): string {

@@ -8,6 +8,8 @@ import {
   filterFields,
   fixedFields,
   graphqlTypeOf,
+  IDENTITY_FIELDS,
+  type identityFields,
   type KeyFields,
   labelFields,
   type PlannedChange,
@@ -82,6 +84,14 @@ const given = {
   expiresAt: nullable(time),
 };
 
+/** The identities that keys without a secret stand for. */
+const identities = Object.fromEntries(
+  IDENTITY_FIELDS.map(([name, { parts }]) => [
+    name,
+    nullable(object(Object.fromEntries(Object.keys(parts).map((part) => [part, text])))),
+  ]),
+) as unknown as { [Name in keyof typeof identityFields]: Shape<ValuesOf<typeof identityFields>[Name]> };
+
 const keyFields: Shape<KeyFields> = object({
   id: text,
   ...given,
@@ -91,7 +101,7 @@ const keyFields: Shape<KeyFields> = object({
   disabledAt: nullable(time),
   managed: yesOrNo,
   ...fieldsIn(fixedFields),
-  person: nullable(object({ issuer: text, subject: text, name: text })),
+  ...identities,
 });
 
 const rotation = nullable(

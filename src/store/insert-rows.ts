@@ -2,7 +2,7 @@ import { type CompiledQuery, type Kysely, type RawBuilder, sql, type SqlBool } f
 import type { DialectName } from './connection.ts';
 import { type ApiKeyTable, type KeyLabelTable, type Tables } from './tables.ts';
 import type { ApiKey } from '../keys/key/index.ts';
-import { chunksOf, LABEL_STARTS, labelsOf } from './rows.ts';
+import { chunksOf, identityLabelsOf, LABEL_STARTS, labelsOf } from './rows.ts';
 
 /** A row of any table. */
 export type Row = Record<string, string | number | null>;
@@ -146,7 +146,7 @@ const COLUMNS = ['label', 'created_at', 'key_id'] as const satisfies readonly (k
 
 /** The label rows of a key, each as a list of columns. */
 export function labelRowsOf(key: ApiKey): unknown[][] {
-  return labelsOf(key).map((label) => [label, key.createdAt, key.id]);
+  return [...labelsOf(key), ...identityLabelsOf(key)].map((label) => [label, key.createdAt, key.id]);
 }
 
 /** Inserts the labels of new keys. */

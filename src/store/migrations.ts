@@ -34,7 +34,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     permissions ${text} not null,
     public_id ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
     digest ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
-    person ${text},
     previous_digest ${text},
     previous_public_id ${text},
     short_text ${text} default '',
@@ -56,7 +55,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)
     where previous_digest is not null`.execute(db);
   await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
-  await sql`create index api_keys_of_people on api_keys (id) where person is not null`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
 
   // Labels of keys, for filters. Keys with the same label are in the order of the list.
@@ -325,7 +323,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** Schemas of unreleased versions have numbers up to this one, and are not migrated. */
-const UNRELEASED = 38;
+const UNRELEASED = 39;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {

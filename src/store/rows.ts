@@ -10,10 +10,9 @@ import {
   filterFields,
   type FilterName,
   type FilterValues,
+  identityNamesOf,
   NO_VALUES,
-  personText,
   readFieldsText,
-  readPerson,
   type Rotation,
   type StoredKey,
 } from '../keys/key/index.ts';
@@ -30,8 +29,7 @@ export function apiKeyOf(row: KeyRow): ApiKey {
   const [roles, permissions] = [listIn(row.roles), listIn(row.permissions)];
   const isIntact = row.checksum !== null && row.checksum === computeChecksum(row);
   const fields = readFieldsText(row.fields, isIntact);
-  const person = row.person ? readPerson(row.person) : null;
-  const isReadable = roles && permissions && fields && person !== undefined;
+  const isReadable = roles && permissions && fields;
   const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
   const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && !isIntact);
   return {
@@ -47,7 +45,6 @@ export function apiKeyOf(row: KeyRow): ApiKey {
     expiresAt: readTime(row.expires_at),
     disabledAt: readTime(row.disabled_at),
     managed: row.managed !== 0,
-    person: person ?? null,
     rotation: rotationOf(row),
     ...(isDamaged && { damaged: true }),
   };
@@ -90,7 +87,6 @@ function columnsOf(key: StoredKey) {
     expires_at: key.expiresAt,
     disabled_at: key.disabledAt,
     managed: key.managed ? 1 : 0,
-    person: key.person && personText(key.person),
     previous_digest: key.previousDigest,
     previous_public_id: key.rotation?.previousPublicId ?? null,
     rotated_at: key.rotation?.startedAt ?? null,
@@ -210,15 +206,28 @@ export function labelsOf(values: { readonly [Name in FilterName]?: FilterValues[
   );
 }
 
+const IDENTITY = 'identity:';
+
 /** The fields that can have labels: a plugin's field may have had a filter before. */
 const labelledFields = fieldsOf().filter(([, { id, filter }]) => filter || typeof id === 'string');
 
 /** The starts of all labels that this version knows. */
-export const LABEL_STARTS = labelledFields.map(labelStart);
+export const LABEL_STARTS = [...labelledFields.map(labelStart), IDENTITY];
 
 /** The values that the labels of a key depend on. */
 export function labelledValues(key: ApiKey): unknown[] {
-  return labelledFields.map(([name]) => key[name]);
+  return [...labelledFields.map(([name]) => key[name]), identityLabelsOf(key)];
+}
+
+/** The labels that find a key without a secret by its name, and by the names of the identity that it stands for. */
+export function identityLabelsOf(key: ApiKey): string[] {
+  const names = identityNamesOf(key);
+  return names.length === 0 ? [] : [...new Set([key.name, ...names].map(identityLabel))];
+}
+
+/** The label of keys whose identity is called so, regardless of case. A digest, as names can be too long for an index. */
+export function identityLabel(name: string): string {
+  return IDENTITY + hash('sha256', foldedCase(name), 'base64url');
 }
 
 /** Distinguishes plugins that have fields of the same name. */
@@ -226,11 +235,11 @@ function labelStart([name, { id, flag = name }]: ReturnType<typeof fieldsOf>[num
   return `${typeof id === 'string' ? id : flag}:`;
 }
 
-type Searched = Pick<ApiKey, 'name'> & Partial<Pick<ApiKey, 'description' | 'person'>>;
+type Searched = Pick<ApiKey, 'name'> & Partial<ApiKey>;
 
 /** The search text of a key, with differences of case and Unicode form removed. */
-export function searchTextOf({ name, description, person }: Searched): string {
-  const texts = [name, description, person?.name, person?.subject];
+export function searchTextOf(key: Searched): string {
+  const texts = [key.name, key.description, ...identityNamesOf(key)];
   return foldedCase(texts.filter(Boolean).join('\n'));
 }
 

@@ -4,7 +4,7 @@ import { yieldToEventLoop } from '../keys/basics/index.ts';
 import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { amongIds, chunksOf, idsOf, isId, labelsOf, searchTextOf } from './rows.ts';
+import { amongIds, chunksOf, identityLabel, idsOf, isId, labelsOf, searchTextOf } from './rows.ts';
 import { addAncestors, type Condition, type KeyColumns, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
@@ -548,12 +548,12 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
   return { counts, nextExpiry };
 }
 
-/** The most keys that one text selects as owners, since people can share a name. */
+/** The most keys that one text selects as owners, since identities can share a name. */
 const MAX_OWNERS = 100;
 
 /** The owners of keys: see `KeyFilter.owner`. */
 interface Owners {
-  /** The keys and people with the name. */
+  /** The keys with the name, or of identities with it. */
   readonly ids: ReadonlySet<string>;
   /** The label of keys that name them as their owner. */
   readonly label: string;
@@ -564,19 +564,16 @@ interface Owners {
 /** The owners that a filter asks for. */
 async function ownersOf(connection: Connection, { owner }: KeyFilter): Promise<Owners | undefined> {
   if (owner === undefined) return undefined;
-  const line = sql<string>`cast(${'\n'} as text)`;
-  const text = searchTextOf({ name: owner });
   const label = labelsOf({ owner })[0]!;
-  const isCalled = has(connection.dialect, sql`(${line} || ${SEARCH_TEXT} || ${line})`, `\n${text}\n`);
   return connection.run(async (db) => {
     const rows = [
       ...(await db.selectFrom('api_keys').select('id').where('name', '=', owner).execute()),
       ...(await db
-        .selectFrom('api_keys')
-        .select('id')
-        .where('person', 'is not', null)
-        .where(isCalled)
-        .orderBy('id')
+        .selectFrom('key_labels')
+        .select('key_id as id')
+        .where('label', '=', identityLabel(owner))
+        .orderBy('created_at')
+        .orderBy('key_id')
         .limit(MAX_OWNERS)
         .execute()),
     ];

@@ -34,8 +34,6 @@ const KEY = {
   rotation_grace: NUMBER_OR_NULL,
   /** Null until the grace period begins. */
   previous_ends_at: NUMBER_OR_NULL,
-  /** See `personText`; null for a key with a secret. */
-  person: TEXT_OR_NULL,
   /** See `computeChecksum`; null in a row that another program wrote. */
   checksum: TEXT_OR_NULL,
 };

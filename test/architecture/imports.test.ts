@@ -25,7 +25,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   'file-watch': { any: [] },
   version: { any: [] },
   client: { any: [] },
-  keys: { any: [] },
+  keys: { any: ['features/identities'] },
 };
 
 /** Rooms of the core that each feature may import. Its commands may also import those that the core's commands may. */

@@ -109,7 +109,7 @@ describeOn('sqlite', 'each filter of keys', () => {
       api_keys_by_expiry: { expires: { after: now, until: 2 } },
       'key_labels .*label=': { tags: ['a=b'] },
       sqlite_autoindex_api_keys: { neverUsed: true },
-      api_keys_of_people: { owner: 'Service 7 of a team' },
+      'key_labels .*label=. AND': { owner: 'Service 7 of a team' },
     };
     for (const [index, filter] of Object.entries(filters)) {
       plans.length = 0;

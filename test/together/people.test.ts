@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { Declarations } from '../../src/features/apply/apply.ts';
 import { Containments } from '../../src/features/contain/contain.ts';
-import { grantsOf, People } from '../../src/features/people/people.ts';
+import { grantsOf, People, type Person } from '../../src/features/people/people.ts';
 import { Sessions } from '../../src/features/sessions/sessions.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/index.ts';
-import type { ApiKey, Person } from '../../src/keys/key/index.ts';
+import type { ApiKey } from '../../src/keys/key/index.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
@@ -86,6 +86,8 @@ describeOnEach('a person, for other features,', () => {
       [],
     );
     assert.equal((await key(['writers'])).id, person.id);
+    const again = await test.keys.feature(Transfer).import(input(lines(...pages)));
+    assert.deepEqual([again.unchanged, again.imported, again.failed], [1, 0, 0]);
     const failing = [
       { ...pages[0]!, name: 'Eve', id: undefined, sha256: 'a'.repeat(64) },
       { ...pages[0]!, name: 'Eve', id: undefined, prefix: 'svc_0a1B2c3D4e5F_…' },

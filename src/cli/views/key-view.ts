@@ -8,9 +8,10 @@ import type { IssuedKind } from '../../keys/changes/index.ts';
 import {
   type FieldChange,
   type FieldValue,
-  type Person,
   fixedFields,
   givenIn,
+  identityFields,
+  identityOf,
   labelFields,
   MAX_TEXT_LENGTH,
   namesOf,
@@ -58,8 +59,8 @@ export function keyJson(state: KeyState) {
     lastUsedAt: formatTime(use.lastUsedAt),
     /** Set while the previous secret is still accepted. */
     rotation: rotation && rotationJson(rotation, use),
-    /** The person that it stands for, who signs in; null for any other key. */
-    person: key.person,
+    /** The identity that it stands for, such as a person; null for a key with a secret. */
+    ...valuesOf(identityFields, key),
   };
 }
 
@@ -89,18 +90,14 @@ export function fieldText(field: string, value: FieldValue | Exclude<KeyJson[key
   if (value === null || value === '') return '-';
   if (typeof value !== 'object') return printable(inOneLine(String(value)), MAX_TEXT_LENGTH);
   if (field === 'rotation') return rotationText(value as NonNullable<KeyJson['rotation']>);
-  if (field === 'person') return personText(value as Person);
+  const identity = identityOf({ [field]: value });
+  if (identity) return printable(identity.field.textOf(identity.value), 900);
   if (!Array.isArray(value)) return textOf(value);
   return (
     value
       .map((item) => (typeof item === 'object' ? `${item.left} left of ${item.limit}` : printable(String(item), 200)))
       .join(', ') || '-'
   );
-}
-
-function personText({ issuer, subject, name }: Person): string {
-  const who = name === subject ? name : `${name}, ${subject}`;
-  return `${printable(who, 600)} at ${printable(issuer, 300)}`;
 }
 
 function rotationJson(rotation: NonNullable<KeyState['rotation']>, use: UseTotals) {
@@ -235,7 +232,7 @@ const PICKABLE: readonly KeyColumn[] = [
   grantColumn('grants', ({ roles, permissions }) => [...roles, ...permissions]),
   column('unknown-grants', ({ unknownGrants }) => unknownGrants, { least: TEXT }),
   column('budgets', ({ budgets }) => budgets, { least: TEXT }),
-  column('person', ({ person }) => person, { least: TEXT }),
+  ...namesOf(identityFields).map((name) => column(kebab(name), (key) => key[name], { least: TEXT })),
   column('id', ({ id }) => id, { least: TEXT }),
   ...namesOf({ ...restrictionFields, ...labelFields }).map((name) =>
     column(kebab(name), (key) => key[name], { least: TEXT }),

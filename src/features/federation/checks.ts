@@ -1,6 +1,6 @@
 import type { CheckAnswer, CheckContext, CheckedStore } from '../../feature.ts';
 import { formatList, printable, UNIT_MS } from '../../keys/basics/index.ts';
-import { digestPerson } from '../../keys/key/index.ts';
+import { digestPerson } from '../people/people.ts';
 import { FEDERATION } from '../people/refuse.ts';
 import { KEYS_IN_USE } from '../unused-keys/unused-keys.ts';
 import type { FederationRule } from './federation-rule.ts';

@@ -1,5 +1,5 @@
 import { formatList, isRecord, printable } from '../../keys/basics/index.ts';
-import type { Person } from '../../keys/key/index.ts';
+import type { Person } from '../people/people.ts';
 import { FEDERATION } from '../people/refuse.ts';
 import type { Grants } from '../../keys/repository/index.ts';
 import { OWN_CLIENT } from '../consent/clients.ts';

@@ -2,7 +2,7 @@ import { printable } from '../../keys/basics/index.ts';
 import { type Claims, type FederationRule, lacksOf, meets } from './federation-rule.ts';
 import { digestToken, type IdentifiedToken, type TokenIdentifier, TokenRefused } from './identified-token.ts';
 import type { TokenIssuer } from './token-issuer.ts';
-import { canName } from '../../keys/key/index.ts';
+import { canIdentify } from '../../keys/key/index.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 
 /** Allowed difference of an issuer's clock, in seconds. */
@@ -108,7 +108,7 @@ export class Federation implements TokenIdentifier {
       const type = (protectedHeader.typ ?? 'JWT').toLowerCase().replace(/^application\//, '');
       if (!TYPES.has(type)) return new TokenRefused(`Tokens of the type "${printable(type)}" are not supported.`);
       if (iat > now / 1000 + CLOCK_TOLERANCE) return new TokenRefused(NOT_YET);
-      return canName(sub) ? undefined : new TokenRefused('The "sub" of the token is not a name.');
+      return canIdentify(sub) ? undefined : new TokenRefused('The "sub" of the token is not a name.');
     } catch (error) {
       return error instanceof TokenRefused ? error : new TokenRefused(messageFor(error, issuer));
     }
@@ -117,7 +117,7 @@ export class Federation implements TokenIdentifier {
 
 function identified(rule: FederationRule, claims: Claims, token: string): IdentifiedToken {
   const { iss: issuer, sub: subject, jti, exp } = claims as { iss: string; sub: string; jti?: unknown; exp: number };
-  const id = canName(jti) ? jti : null;
+  const id = canIdentify(jti) ? jti : null;
   const endsAt = Math.min(Math.ceil((exp + CLOCK_TOLERANCE) * 1000), LATEST);
   return { rule, subject, id, digest: digestToken(issuer, id, token), endsAt };
 }

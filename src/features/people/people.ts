@@ -4,8 +4,7 @@ import { freeName, type Parts, type Transaction } from '../../keys/changes/index
 import {
   type ApiKey,
   BARE_KEY,
-  digestPerson,
-  type Person,
+  identityFields,
   requireWhole,
   type StoredKey,
   withoutDigests,
@@ -13,7 +12,9 @@ import {
 import type { Grant, Permission, Role } from '../../keys/permissions/index.ts';
 import { createSecretlessId } from '../../keys/secret/index.ts';
 
-export type { Person } from '../../keys/key/index.ts';
+import type { Person } from './identity.ts';
+
+export type { Person } from './identity.ts';
 
 /** Grants of people by group; `*` is everyone who signs in. */
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
@@ -56,6 +57,11 @@ export function invalidProvider(text: string): string | undefined {
 }
 
 const MAX_ISSUER_LENGTH = 255;
+
+/** The value that finds the key of a person, in place of the digest of a secret. */
+export function digestPerson(person: Pick<Person, 'issuer' | 'subject'>): string {
+  return identityFields.person.digest(person);
+}
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 

@@ -1,7 +1,7 @@
 import type { Configuration, IDToken, UserInfoResponse } from 'openid-client';
 import type { SignInProvider } from './people.ts';
 import { fetchFailure, isRecord, KeysError, proxyNote, readBounded, readSecretFile } from '../../keys/basics/index.ts';
-import { canName } from '../../keys/key/index.ts';
+import { canIdentify } from '../../keys/key/index.ts';
 import { SignInFailed } from './failure.ts';
 import type { Identified } from './proxy-headers.ts';
 
@@ -93,8 +93,8 @@ export class Provider {
   #identified(claims: IDToken, more: UserInfoResponse | undefined): Identified {
     const { iss: issuer, sub: subject } = claims;
     const all = { ...more, ...claims };
-    const name = [all['preferred_username'], all['email'], all['name'], subject].find(canName);
-    if (name === undefined || !canName(subject)) throw new Error('the subject is empty, or has control characters');
+    const name = [all['preferred_username'], all['email'], all['name'], subject].find(canIdentify);
+    if (name === undefined || !canIdentify(subject)) throw new Error('the subject is empty, or has control characters');
     return { person: { issuer, subject, name }, groups: this.#groupsIn(all) };
   }
 

@@ -1,6 +1,7 @@
 import type { ClientAddresses } from '../../http/index.ts';
 import type { SignInProxy } from './people.ts';
-import { canName, type Person } from '../../keys/key/index.ts';
+import { canIdentify } from '../../keys/key/index.ts';
+import type { Person } from './identity.ts';
 import { headerIssuer } from './refuse.ts';
 import { SignInFailed } from './failure.ts';
 
@@ -34,7 +35,7 @@ export function readProxyHeaders(
   if (!addresses.trusts(request.peer())) return undefined;
   const subject = valueOf(request, header);
   if (subject === undefined) return undefined;
-  if (!canName(subject)) throw unusable(header, 'is empty, too long, or has control characters');
+  if (!canIdentify(subject)) throw unusable(header, 'is empty, too long, or has control characters');
   const person = { issuer: headerIssuer(header), subject, name: subject };
   return { person, groups: groups === undefined ? [] : groupsIn(valueOf(request, groups) ?? '', groups) };
 }

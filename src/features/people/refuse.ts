@@ -1,5 +1,6 @@
 import { KeysError, printable } from '../../keys/basics/index.ts';
-import type { ApiKey, Person } from '../../keys/key/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
+import type { Person } from './identity.ts';
 
 /** The issuer of keys that stand for rules of token exchange. No provider or header has this name. */
 export const FEDERATION = 'federation';

@@ -12,15 +12,16 @@ import {
   type FieldValues,
   fixedFields,
   givenIn,
+  identityFields,
   isInProgress,
+  type KeyValues,
   labelFields,
-  type Person,
   requireWhole,
   restrictionFields,
   type StoredKey,
 } from '../../keys/key/index.ts';
 import type { KeyRepository, ListPosition } from '../../keys/repository/index.ts';
-import { prefixOf, toHex } from '../../keys/secret/index.ts';
+import { isSecretlessId, prefixOf, toHex } from '../../keys/secret/index.ts';
 
 /** A key in the form in which it can be imported: a closed list of fields. Times are in RFC 3339, in UTC. */
 export interface ExportedKey extends ExportedFields {
@@ -50,8 +51,6 @@ export interface ExportedKey extends ExportedFields {
   expiresAt: string | null;
   /** Disabled; with `withDigests`, also if a budget is used up. */
   disabled: boolean;
-  /** The person that the key stands for; such a key has no secret. */
-  person?: Person;
   /** The SHA-256 of its secret in hex; only with `withDigests`. */
   sha256?: string;
 }
@@ -121,11 +120,17 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly Use
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
     disabled: key.disabledAt !== null || [...left.values()].includes(0),
-    ...(key.person ? { person: key.person } : withDigests && { sha256: toHex(key.digest) }),
+    ...givenIn(identityFields, key),
+    ...(withDigests && !isSecretlessId(key.publicId) && { sha256: toHex(key.digest) }),
   };
 }
 
 /** The other fields of an exported key. Those that it does not have are left out. */
 export type ExportedFields = {
   [Name in Exclude<keyof FieldValues, 'description' | 'limits' | 'allowFrom'>]?: NonNullable<FieldValues[Name]>;
+} & ExportedIdentity;
+
+/** The identity that a key without a secret stands for. */
+type ExportedIdentity = {
+  [Name in keyof typeof identityFields]?: NonNullable<KeyValues[Name]>;
 };

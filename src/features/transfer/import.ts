@@ -10,7 +10,7 @@ import {
   NameTakenError,
   type ProgressReport,
 } from '../../keys/basics/index.ts';
-import { type ApiKey, fieldChanges, statusOf, type StoredKey } from '../../keys/key/index.ts';
+import { type ApiKey, fieldChanges, identityFields, namesOf, statusOf, type StoredKey } from '../../keys/key/index.ts';
 import type { KeyFinder } from '../../keys/repository/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
@@ -246,7 +246,7 @@ async function findUnchanged(find: KeyFinder, lines: readonly KeyLine[]): Promis
 /** Checks whether a key matches its line. */
 function isAsIn({ key, generated }: KeyLine, held: StoredKey): boolean {
   const given = (['id', 'publicId', 'createdAt'] as const).filter((field) => !generated.includes(field));
-  const compared = ['digest', 'person', ...given] as const;
+  const compared = ['digest', ...namesOf(identityFields), ...given] as const;
   return (
     !held.damaged &&
     fieldChanges(held, key).length === 0 &&

@@ -14,16 +14,18 @@ import type { IMPORT_WARNINGS } from './errors.ts';
 import type { Parts } from '../../keys/changes/index.ts';
 import {
   BARE_KEY,
-  digestPerson,
   type Field,
   type JsonObject,
+  type KeyValues,
   fixedFields,
   givenFields,
+  IDENTITY_FIELDS,
+  identityFields,
+  identityOf,
   mapFields,
+  namesOf,
   type NewKey,
   normalizeName,
-  type Person,
-  personIn,
   readExpiry,
   readFields,
   readNewFields,
@@ -144,8 +146,8 @@ function readKey(
   issues: readonly Issue[],
   { catalog, now, randomBytes, randomId }: ImportContext,
 ): Omit<ImportLine, 'line'> {
-  const person = personIn(fields.person) ?? null;
-  const validate = person ? validateChange : validateNewKey;
+  const identity = identityOf(fields);
+  const validate = identity ? validateChange : validateNewKey;
   const errors: ImportProblem[] = [...issues, ...validate(fields, catalog, now)].map(({ code, message }) => ({
     code,
     message,
@@ -168,7 +170,7 @@ function readKey(
     expiresAt: expiry ?? null,
     disabledAt: fields.disabled ? now : null,
     ...readFields(fixedFields, fields, catalog),
-    person,
+    ...(identity && { [identity.name]: identity.field.readStored(identity.value) }),
     digest: secret.digest,
   };
   const generated: GeneratedField[] = [
@@ -176,8 +178,8 @@ function readKey(
     ...(secret.hasNewPublicId ? ['publicId' as const] : []),
     ...(fields.createdAt === undefined ? ['createdAt' as const] : []),
   ];
-  // The policy is for what people create.
-  const violations = person ? [] : violationsOfNew(key, { caller: OPERATOR, catalog, now });
+  // The policy is for what callers create.
+  const violations = identity ? [] : violationsOfNew(key, { caller: OPERATOR, catalog, now });
   const forbidden = violations.map((message): ImportProblem => ({ code: 'POLICY_VIOLATED', message }));
   return { name, id, key, generated, errors: forbidden, warnings: warningsOf(key, secret, now) };
 
@@ -229,16 +231,17 @@ function invalid(message: string): Issue {
   return { code: 'INPUT_INVALID', message };
 }
 
-/** Kinds of fields of a line. */
-interface KindValues {
+/** Kinds of fields of a line: those of identities are called as their fields. */
+interface KindValues extends Identities {
   string: string;
   number: number;
   list: string[];
   numbers: number[];
   json: JsonObject;
   boolean: boolean;
-  person: Person;
 }
+
+type Identities = { [Name in keyof typeof identityFields]: NonNullable<KeyValues[Name]> };
 
 const KINDS: Record<keyof KindValues, { words: string; fits: (value: unknown) => boolean }> = {
   string: { words: 'a string', fits: (value) => typeof value === 'string' },
@@ -253,10 +256,10 @@ const KINDS: Record<keyof KindValues, { words: string; fits: (value: unknown) =>
   },
   json: { words: 'a JSON object', fits: isRecord },
   boolean: { words: 'true or false', fits: (value) => typeof value === 'boolean' },
-  person: {
-    words: 'a map of "issuer", "subject" and "name", each a text of up to 255 characters',
-    fits: (value) => personIn(value) !== undefined,
-  },
+  ...kindsOf((field) => ({
+    words: `a map of ${formatList(Object.keys(field.parts).map((part) => `"${part}"`))}, each a text of up to 255 characters`,
+    fits: (value: unknown) => field.readStored(value) !== undefined,
+  })),
 };
 
 const FIELDS = {
@@ -270,8 +273,15 @@ const FIELDS = {
   createdAt: 'string',
   createdBy: 'string',
   prefix: 'string',
-  person: 'person',
+  ...kindsOf((_, name) => name as keyof typeof identityFields),
 } as const satisfies Record<string, keyof KindValues>;
+
+/** A kind for each identity. */
+function kindsOf<Kind>(
+  map: (field: (typeof IDENTITY_FIELDS)[number][1], name: string) => Kind,
+): Record<keyof typeof identityFields, Kind> {
+  return Object.fromEntries(IDENTITY_FIELDS.map(([name, field]) => [name, map(field, name)])) as never;
+}
 
 function kindOf({ form, numbers }: Pick<Field<unknown>, 'form' | 'numbers'>): keyof KindValues {
   if (form === 'list' && numbers) return 'numbers';
@@ -345,15 +355,12 @@ function wrongKind([name, value]: [keyof ImportedFields, unknown]): Issue[] {
   return fits(value) ? [] : [invalid(`"${name}" must be ${words}.`)];
 }
 
-const NO_SECRET: Issue = {
-  code: 'SECRET_INVALID',
-  message: 'A person has no secret. Leave out "secret" and "sha256".',
-};
-
 function missing(names: ReadonlySet<keyof ImportedFields>): Issue[] {
   const issues = names.has('name') ? [] : [invalid('The name is missing.')];
   const hasSecret = names.has('secret') || names.has('sha256');
-  if (names.has('person')) return hasSecret ? [...issues, NO_SECRET] : issues;
+  const identity = namesOf(identityFields).find((name) => names.has(name));
+  const message = `A key with "${identity}" has no secret. Leave out "secret" and "sha256".`;
+  if (identity !== undefined) return hasSecret ? [...issues, issue(message)] : issues;
   if (names.has('secret') !== names.has('sha256')) return issues;
   const given = names.has('secret') ? 'Both are given' : 'Both are missing';
   return [
@@ -402,7 +409,7 @@ interface ImportedSecret {
 
 /** Reads the secret of an imported key, or its digest. A secret in our own format keeps its public id. */
 function readImportedSecret(
-  { secret, sha256, prefix, person }: Pick<ImportedFields, 'secret' | 'sha256' | 'prefix' | 'person'>,
+  { secret, sha256, prefix, ...fields }: ImportedFields,
   randomBytes: RandomBytes,
 ): ImportedSecret | Issue {
   const prefixed = publicIdOfPrefix(prefix ?? '');
@@ -410,12 +417,17 @@ function readImportedSecret(
     return issue(
       '"prefix" is not an svc-api prefix, such as svc_0a1B2c3D4e5F_…. Leave it out for a key that was made elsewhere.',
     );
-  if (prefixed !== undefined && isSecretlessId(prefixed) !== (person !== undefined))
-    return issue('"prefix" belongs to a person, and "person" says who that is: leave both out, or neither.');
+  const identity = identityOf(fields);
+  if (prefixed !== undefined && isSecretlessId(prefixed) !== (identity !== undefined))
+    return issue(
+      identity
+        ? `"prefix" belongs to a key with a secret, and "${identity.name}" to one without. Leave out "prefix".`
+        : '"prefix" belongs to a key without a secret. Leave it out.',
+    );
   const hasNewPublicId = prefixed === undefined;
-  if (person) {
+  if (identity) {
     const publicId = prefixed ?? createSecretlessId(randomBytes);
-    return { publicId, hasNewPublicId, digest: digestPerson(person), guessable: false };
+    return { publicId, hasNewPublicId, digest: identity.field.digest(identity.value), guessable: false };
   }
   if (secret === undefined) {
     const digest = readDigest(sha256 ?? '');

@@ -133,6 +133,24 @@ export type AddedFields = Readonly<Record<string, AddedField>>;
 /** A field as it is registered, with its id in stores. */
 export type RegisteredField = AddedField & { readonly id: string };
 
+/** An identity that a key without a secret stands for: a few texts, which a feature of svc-api sets. */
+export interface Identity<Value> {
+  /** Identifies the field in stores. Never change or reuse it. */
+  readonly id: number;
+  /** A sentence about the field. */
+  readonly help: string;
+  /** The name of its type in GraphQL, and a sentence about that. */
+  readonly type: { readonly name: string; readonly help: string };
+  /** Its texts, each with a sentence about it. */
+  readonly parts: Readonly<Record<keyof Value, string>>;
+  /** The parts that identify it. */
+  readonly identifiedBy: readonly (keyof Value & string)[];
+  /** The parts that name it, that for display first. */
+  readonly names: readonly (keyof Value & string)[];
+  /** A value in one line. */
+  readonly textOf: (value: Value) => string;
+}
+
 /** A counter or a gauge of a feature. */
 export interface AddedMetric {
   /** It begins with the name of the package in the form of metrics: `svc_api_team_` for `svc-api-team`. */

@@ -126,7 +126,6 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       grace: rotation.grace,
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
-    ...(key.person && { person: key.person }),
     ...unreadValues(key.unknownFields),
     // Fields without a value are left out, so that entries keep their hashes when a field is added to svc-api.
     ...givenIn(storedFields, key),

@@ -39,7 +39,7 @@ interface Recorded {
 }
 
 /** The values of fields that an entry leaves out. */
-const NONE: AuditValues = { ...NO_VALUES, person: null };
+const NONE: AuditValues = NO_VALUES;
 
 const PAGE_KEYS = 250;
 const BATCH_ENTRIES = 1000;

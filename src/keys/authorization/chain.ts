@@ -1,6 +1,7 @@
 import { yielding, KeysError, MAX_PAGE_SIZE } from '../basics/index.ts';
 import {
   type ApiKey,
+  identityNamesOf,
   isUnrestricted,
   type KeyRestrictions,
   restrictionFields,
@@ -77,12 +78,12 @@ export function chainStatus({ keys, isComplete }: { keys: readonly Link[]; isCom
 }
 
 /**
- * The person responsible for a key, and the key that names them: itself, or its nearest ancestor that has an owner or
- * is a person; undefined if none does.
+ * The one responsible for a key, and the key that names them: itself, or its nearest ancestor that has an owner or
+ * stands for an identity; undefined if none does.
  */
 export function findAnswering({ keys }: Chain): { answering: string; by: ApiKey } | undefined {
   for (const by of keys) {
-    const answering = by.owner ?? by.person?.name;
+    const answering = by.owner ?? identityNamesOf(by)[0];
     if (answering !== undefined) return { answering, by };
   }
   return undefined;

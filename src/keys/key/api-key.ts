@@ -16,7 +16,6 @@ import {
   type ValuesOf,
   type wideningFields,
 } from './fields.ts';
-import type { Person } from './person.ts';
 import type { Rotation } from './rotation.ts';
 
 /** An API key. Its secret is not part of it. */
@@ -41,8 +40,6 @@ export interface ApiKey extends KeyValues {
   disabledAt: number | null;
   /** True if `apply` created it, so that pruning can delete it. */
   managed: boolean;
-  /** The person that the key stands for, who signs in without a secret; null for any other key. */
-  person: Person | null;
   /** The last rotation, even after it has ended, until it is rolled back; null if there is none. */
   rotation: Rotation | null;
   /**
@@ -99,7 +96,6 @@ export const BARE_KEY = {
   expiresAt: null,
   disabledAt: null,
   managed: false,
-  person: null,
   rotation: null,
   previousDigest: null,
 } as const satisfies Partial<StoredKey>;

@@ -27,6 +27,7 @@ import { holdsSecret } from '../secret/index.ts';
 import { readAudience } from './audience.ts';
 import { type LineRule, normalizeLine, normalizeLines, parseTags, validateLine } from './labels.ts';
 import { parseNetworks, validateNetworks } from './allow-from.ts';
+import { identityFields } from './identities.ts';
 import { normalizeName, validateName } from './name.ts';
 import { audienceRestriction, limitRestriction, networkRestriction, type Restriction } from './restriction.ts';
 
@@ -687,8 +688,8 @@ export const givenFields = {
   permissions: grants(parsePermissions),
   ...restrictionFields,
 };
-/** Like `keyFields`, with the fields that never change. */
-export const storedFields = { ...keyFields, ...fixedFields };
+/** Like `keyFields`, with the fields that never change, and those that features set. */
+export const storedFields = { ...identityFields, ...keyFields, ...fixedFields };
 
 /** All tables, by the names that GraphQL documents have for them. */
 export const fieldTables = { labels: labelFields, restrictions: restrictionFields, fixed: fixedFields };
@@ -699,9 +700,11 @@ export type FieldName = keyof typeof keyFields;
 export type FieldTable = Readonly<Record<string, AnyField>>;
 /** Fields that may have columns of their own. */
 type GivenTable = Readonly<Record<string, AnyGivenField>>;
+/** Fields that callers may not set. */
+type AnyTable = Readonly<Record<string, { readonly none: unknown }>>;
 /** The values of the fields of a table. */
 export type ValuesOf<Table> = {
-  -readonly [Name in keyof Table]: Table[Name] extends GivenField<infer Value, infer _Given> ? Value : never;
+  -readonly [Name in keyof Table]: Table[Name] extends { readonly none: infer Value } ? Value : never;
 };
 
 /** The names of fields with a filter. */
@@ -737,11 +740,12 @@ export const NO_VALUES = {
   ...valuesOf(labelFields, {}),
   ...valuesOf(restrictionFields, {}),
   ...valuesOf(fixedFields, {}),
+  ...valuesOf(identityFields, {}),
 };
 /** The values of all fields. */
 export type KeyValues = typeof NO_VALUES;
 /** The values of the fields that describe and restrict a key. */
-export type FieldValues = Omit<KeyValues, keyof typeof fixedFields>;
+export type FieldValues = Omit<KeyValues, keyof typeof fixedFields | keyof typeof identityFields>;
 /** A value as users write it: the texts of a list can have any spelling. */
 type Written<Value> = Value extends readonly string[] ? readonly string[] : Value;
 /** Field values as users write them. Omitted fields stay as they are, or are empty. */
@@ -759,17 +763,17 @@ export function formOf(name: string): AnyField['form'] | undefined {
 }
 
 /** The names of the fields of a table. */
-export function namesOf<Table extends GivenTable>(table: Table): (keyof Table & string)[] {
+export function namesOf<Table extends AnyTable>(table: Table): (keyof Table & string)[] {
   return Object.keys(table);
 }
 
 /** The values of a key in the fields of a table. */
-export function valuesOf<Table extends GivenTable>(table: Table, key: Partial<ValuesOf<Table>>): ValuesOf<Table> {
-  return mapFields(table, ({ none }, name) => key[name] ?? none);
+export function valuesOf<Table extends AnyTable>(table: Table, key: Partial<ValuesOf<Table>>): ValuesOf<Table> {
+  return Object.fromEntries(namesOf(table).map((name) => [name, key[name] ?? table[name]!.none])) as never;
 }
 
 /** The values that differ from a missing one. */
-export function givenIn<Table extends GivenTable>(
+export function givenIn<Table extends AnyTable>(
   table: Table,
   key: Partial<ValuesOf<Table>>,
 ): { [Name in keyof Table]?: NonNullable<ValuesOf<Table>[Name]> } {
@@ -841,13 +845,13 @@ export function restrictionTexts(values: Partial<ValuesOf<typeof wideningFields>
 /** The values of fields that this version does not know, and of fields of plugins that it cannot read, by id. */
 export type UnknownFields = Readonly<Record<string, unknown>>;
 
-const fieldsById = new Map(fieldsOf(storedFields).map(([name, field]) => [`${field.id}`, [name, field] as const]));
+const STORED = Object.entries<Pick<AnyField, 'id' | 'readStored'>>(storedFields);
+const fieldsById = new Map(STORED.map(([name, field]) => [`${field.id}`, [name, field] as const]));
 
 /** The fields of a key as stored text: by id, without missing values. Null if it has none. */
 export function fieldsText(key: KeyValues & { unknownFields?: UnknownFields }): string | null {
-  const values = fieldsOf(storedFields)
-    .filter(([name]) => !isNone(key[name]))
-    .map(([name, { id }]) => [id, key[name]]);
+  const given: Given = key;
+  const values = STORED.filter(([name]) => !isNone(given[name])).map(([name, { id }]) => [id, given[name]]);
   if (values.length === 0 && !key.unknownFields) return null;
   // A new value has the same id as the unreadable one that it replaces.
   return JSON.stringify({ ...key.unknownFields, ...Object.fromEntries(values) });

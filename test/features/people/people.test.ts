@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { grantsOf, People } from '../../../src/features/people/people.ts';
+import { digestPerson, grantsOf, People, type Person } from '../../../src/features/people/people.ts';
 import { type Actor, OPERATOR, principalOf } from '../../../src/keys/authorization/index.ts';
 import type { ErrorCode } from '../../../src/keys/basics/index.ts';
-import { type ApiKey, digestPerson, type Person } from '../../../src/keys/key/index.ts';
+import type { ApiKey } from '../../../src/keys/key/index.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 

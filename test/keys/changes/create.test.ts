@@ -56,7 +56,6 @@ describeAlwaysOnEach('creating a key', () => {
       expiresAt: null,
       disabledAt: null,
       managed: false,
-      person: null,
       rotation: null,
     };
     assert.match(key.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx';
 import { relativeTime } from '../../../keys/basics/index.ts';
-import type { Person } from '../../../keys/key/index.ts';
+import type { Person } from '../../people/people.ts';
 
 /** An error, announced by screen readers immediately. */
 export function Problem({ children }: { children?: Child }) {

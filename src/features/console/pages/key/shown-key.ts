@@ -21,7 +21,7 @@ const FIELDS = `{
     issued { name keyId what at disabled } }`;
 
 /** A key as GraphQL returns it: see `ApiKey` of the schema. Times are RFC 3339. */
-export interface ShownKey extends KeyValues {
+export interface ShownKey extends Omit<KeyValues, 'person'> {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;

@@ -8,7 +8,7 @@ import { jsonTexts, piecesOf } from '../../cli/json-texts.ts';
 import { StoreCommand } from '../../../../cli/manage/key-command.ts';
 import { withProgress } from '../../../../cli/progress.ts';
 import { formatCount } from '../../../../cli/output.ts';
-import { namesOf, storedFields } from '../../../../keys/key/index.ts';
+import { fixedFields, identityFields, keyFields, namesOf } from '../../../../keys/key/index.ts';
 import type { ImportOutcome, LineReport } from '../../import.ts';
 import type { OpenKeys } from '../../../../service/open-keys.ts';
 
@@ -55,7 +55,11 @@ function formatReportLines({ line, status, name, prefix, errors, warnings }: Lin
   return [...(all ? [shown] : []), ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
 }
 
-const FIELDS = namesOf(storedFields).map((name) => `"${name}"`);
+const FIELDS = namesOf({ ...keyFields, ...fixedFields }).map((name) => `"${name}"`);
+
+const SECRETLESS = namesOf(identityFields)
+  .map((name) => `A key without a secret has "${name}" instead. `)
+  .join('');
 
 export default class Import extends StoreCommand {
   static override group = 'Store';
@@ -63,8 +67,8 @@ export default class Import extends StoreCommand {
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     `base64url), and "roles", "permissions" or both. ${FIELDS.join(', ')}, ` +
-    '"expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. A person who signs ' +
-    'in has a "person" instead of a secret. All lines are checked first: if one is invalid, nothing is imported. ' +
+    `"expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. ${SECRETLESS}` +
+    'All lines are checked first: if one is invalid, nothing is imported. ' +
     'Problems are reported with the number of the line, without secrets. Keys are written some hundred at a time. If ' +
     'an import is interrupted, run it again: lines whose keys are already in the store are unchanged.';
   static override examples = examplesOf([
