@@ -352,6 +352,22 @@ describe('a field of a plugin, of each kind', () => {
       assert.deepEqual(await shown('New'), NONE);
     }));
 
+  it('is one of many in changes and lists of many keys on a server', async () => {
+    const more = Array.from({ length: 50 }, (_, at) => `, more${at}: { kind: 'line', label: 'More', help: 'More.' }`);
+    data.install('svc-api-kinds', pluginWith(more.join('')));
+    await create('CI', '--motto', 'Be kind');
+    await serving(async ({ url }, key) => {
+      onServer = { SVC_API_SERVER: url, SVC_API_KEY: key };
+      assert.deepEqual(await listed('--limit', '500', '--motto', 'Be kind'), ['CI']);
+      assert.match(await cli(['apikey', 'list', '--review']), /^CI\t/m);
+      await json(['apikey', 'update', '--where-motto', 'Be kind', '--more49', 'yes', '--yes']);
+      await json(['apikey', 'disable', '--motto', 'Be kind', '--yes']);
+      await json(['apikey', 'delete', '--motto', 'Be kind', '--yes']);
+      assert.deepEqual(await listed(), ['Admin']);
+      onServer = undefined;
+    });
+  });
+
   it('without "removable" can be replaced, but not removed', async () => {
     const kept = pluginWith().replaceAll(`, ${removable}`, '');
     data.install('svc-api-kinds', kept);
