@@ -138,7 +138,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     set: ['2030-01-31', '2030-01-31T00:00:00.000Z'],
     other: ['2031-01-31T12:00:00Z', '2031-01-31T12:00:00.000Z'],
     cell: '2030-01-31T00:00:00.000Z',
-    wrong: [['2030-02-31', /is not a review/]],
+    wrong: [['2030-02-31', /is not a day or a time/]],
   },
   beta: {
     field: `kind: 'flag', filter: true, ${removable}`,
@@ -252,6 +252,12 @@ describe('a field of a plugin, of each kind', () => {
     const help = await cli(['apikey', 'update', '--help']);
     for (const name of NAMES) assert.ok(help.includes(`Value of ${name}.`), name);
     for (const flag of ['--no-ports', '--no-stages']) assert.ok(help.includes(flag), flag);
+    for (const flag of ['--risk=<LOW|HIGH>', '--stages=<dev|prod,…>', '--cost-centre=<number>', '--beta=<yes|no>'])
+      assert.ok(help.includes(flag), flag);
+    const { error } = await json(['apikey', 'update', 'CI', '--beta'], { code: 2 });
+    assert.match(error as string, /Pass --beta <yes\|no>/);
+    const misspelt = await json(['apikey', 'update', 'CI', '--cost-center', '1'], { code: 2 });
+    assert.match(misspelt['error'] as string, /Did you mean --cost-centre/);
     await update('CI', ['--no-ports', '--no-stages']);
     const { ports, stages } = await shown('CI');
     assert.deepEqual([ports, stages], [[], []]);
@@ -351,6 +357,15 @@ describe('a field of a plugin, of each kind', () => {
       await visitor.submit('edit', Object.fromEntries(NAMES.map((name) => [name, ''])));
       assert.deepEqual(await shown('New'), NONE);
     }));
+
+  it('takes choices in upper and lower case', async () => {
+    await create('CI', '--risk', 'high', '--stages', 'PROD,prod,Dev');
+    const { risk, stages } = await shown('CI');
+    assert.deepEqual([risk, stages], ['HIGH', ['prod', 'dev']]);
+    assert.deepEqual(await listed('--risk', 'High', '--stages', 'DEV'), ['CI']);
+    const input = JSON.stringify({ keys: [{ name: 'CI', roles: ['GUEST'], risk: 'high', stages: ['Prod', 'DEV'] }] });
+    assert.equal((await json(['apikey', 'apply', '-'], { input }))['unchanged'], 1);
+  });
 
   it('is one of many in changes and lists of many keys on a server', async () => {
     const more = Array.from({ length: 50 }, (_, at) => `, more${at}: { kind: 'line', label: 'More', help: 'More.' }`);

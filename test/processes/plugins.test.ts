@@ -185,7 +185,7 @@ describe('a plugin with fields of keys', () => {
     );
     for (const [flag, value, message] of [
       ['--beta', 'maybe', /must be true or false/],
-      ['--review-by', '2030-02-31', /"2030-02-31" is not a review by/],
+      ['--review-by', '2030-02-31', /The review by "2030-02-31" is not a day or a time/],
       ['--extra', '[]', /must be a JSON object/],
       ['--extra', JSON.stringify({ a: 'x'.repeat(30) }), /at most 30/],
     ] as const) {

@@ -227,7 +227,7 @@ function isInt32(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) >= -(2 ** 31) && (value as number) < 2 ** 31;
 }
 
-/** One of a fixed set of words. */
+/** One of a fixed set of words, ignoring case. */
 export function word<const Word extends string>({
   words,
   code = 'INPUT_INVALID',
@@ -235,7 +235,10 @@ export function word<const Word extends string>({
   ...common
 }: Common & { words: readonly Word[]; code?: Issue['code']; noun?: string }) {
   return (): Field<Word | null> => {
-    const find = (text: string) => words.find((each) => each === text.trim());
+    const find = (text: string) => {
+      const given = text.trim();
+      return words.find((each) => each === given) ?? words.find((each) => each.toLowerCase() === given.toLowerCase());
+    };
     const validate = (given: string | null): Issue[] => {
       if (!given?.trim() || find(given) !== undefined) return [];
       const remedy = `${suggestion(given, words)}Choose ${formatList(words, 'or')}.`;
@@ -298,7 +301,7 @@ function time(common: Common) {
     const parse = (text: string) => (text.trim() === '' ? null : (readDate(text) ?? readDay(text)));
     const validate = (given: string | null): Issue[] => {
       if (given === null || parse(given) !== undefined) return [];
-      const message = `"${printable(given)}" is not a ${name}. Write a day or a time, such as 2030-01-31 or 2030-01-31T12:00:00Z.`;
+      const message = `The ${name} "${printable(given)}" is not a day or a time, such as 2030-01-31 or 2030-01-31T12:00:00Z.`;
       return [{ code: 'INPUT_INVALID', message }];
     };
     const read = (given: string | null) => formatTime(parse(given ?? '') ?? null);
@@ -512,7 +515,7 @@ function defineFields<Table extends Record<string, (name: string) => AnyField>>(
 
 /** Makes a field that a plugin describes. */
 function fieldOf(field: RegisteredField): (name: string) => AnyField {
-  const { id, label, help, example, asked, removable } = field;
+  const { id, label, help, example = exampleOf(field), asked, removable } = field;
   const common = {
     id,
     label,
@@ -523,6 +526,15 @@ function fieldOf(field: RegisteredField): (name: string) => AnyField {
   };
   const make = makerOf(field, common);
   return 'filter' in field && field.filter ? filtered(make) : make;
+}
+
+/** A value as flags show it, where the plugin has none. */
+function exampleOf(field: RegisteredField): string | undefined {
+  const kind = field.kind === 'list' ? field.of : field.kind;
+  if ('values' in field) return field.values.join('|');
+  if (kind === 'number' || kind === 'json') return kind;
+  if (kind === 'time') return 'date';
+  return kind === 'flag' ? 'yes|no' : undefined;
 }
 
 function makerOf(field: RegisteredField, common: Common): (name: string) => AnyField {
