@@ -21,6 +21,7 @@ import { commandText, hasFlag, jsonText, turnColorsOff, withHiddenSecrets } from
 import { loadErrorCodes } from './load-error-codes.ts';
 import { CliError, isParserError, ReaderGoneError, ReportedFailure } from './errors.ts';
 import type { Failed } from './explain/present.ts';
+import { showAddedFlags } from './plugins/added-flags.ts';
 import { processTerminal, type Terminal, withoutOutput } from './terminal.ts';
 
 export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
@@ -282,6 +283,7 @@ export abstract class BaseCommand extends Command {
     if (error instanceof ReportedFailure) throw this.asReported(error);
     const { presentFailure } = await import('./explain/present.ts');
     if (isKeysError(error) && errorEntry(error.code) === undefined) await loadErrorCodes();
+    if (isParserError(error)) showAddedFlags(this.config.findCommand(this.ctor.id), this.ctor.flags);
     const { code, message, exit, text } = presentFailure(error, this.failed);
     // An error of oclif's parser contains all arguments.
     this.logger.debug({ err: isParserError(error) ? message : error }, 'the command failed');

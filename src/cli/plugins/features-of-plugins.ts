@@ -1,6 +1,7 @@
 import type { Config } from '@oclif/core/interfaces';
 import { addFields, type FeatureOfFields, featuresFailed, invalidFeature } from '../../keys/added/index.ts';
 import { printable } from '../../keys/basics/index.ts';
+import { showAllAddedFlags } from './added-flags.ts';
 import { ASKING, FEATURE_HOOK, resultsOf } from './hooks.ts';
 import { takenNames } from './taken-names.ts';
 
@@ -20,7 +21,7 @@ export async function addFeaturesOfPlugins(config: Config, words: readonly strin
       results.map(({ plugin, result }) => readFeature(plugin, result)),
       takenNames(),
     );
-    if (words.some((word) => ASKING.has(word))) await showAddedFlags(config);
+    if (words.some((word) => ASKING.has(word))) await showAllAddedFlags(config);
   } catch (error) {
     featuresFailed(error);
   }
@@ -52,17 +53,5 @@ function readFeature(plugin: string, result: unknown): FeatureOfFields {
   throw invalidFeature(
     plugin,
     `The "name" that its hook ${FEATURE_HOOK} returns must be that of its package, "${plugin}".`,
-  );
-}
-
-/** Shows the flags of added fields, which are missing in oclif's manifest from the build. */
-async function showAddedFlags(config: Config): Promise<void> {
-  const own = config.commands.filter(({ pluginName, flags }) => pluginName === 'svc-api' && 'tag' in flags);
-  await Promise.all(
-    own.map(async (command) => {
-      const { flags } = await command.load();
-      for (const [name, flag] of Object.entries(flags))
-        if (!Object.hasOwn(command.flags, name)) command.flags[name] = { ...flag, name };
-    }),
   );
 }
