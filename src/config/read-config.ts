@@ -96,5 +96,5 @@ export async function readConfig(
 }
 
 const PLUGINS =
-  ' Plugins can add fields. If this field belongs to a plugin, install the plugin for this user, or add it to your program with addFeatures.';
+  ' Remove this field. If it belongs to a plugin, you can also install the plugin for this user, or add it to your program with addFeatures.';
 const NO_MAP = 'The configuration must be a map of fields, such as "resources: [WIKI]".';

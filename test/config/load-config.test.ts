@@ -227,7 +227,7 @@ trust: [10.0.0.0/33]
         '3:3: "ADMIN" is a built-in role, which cannot be changed.',
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
-        `6:1: "colour" is not a field. The fields here are ${formatList(['$schema', ...(await allSections()).keys()])}. Plugins can add fields. If this field belongs to a plugin, install the plugin for this user, or add it to your program with addFeatures.`,
+        `6:1: "colour" is not a field. The fields here are ${formatList(['$schema', ...(await allSections()).keys()])}. Remove this field. If it belongs to a plugin, you can also install the plugin for this user, or add it to your program with addFeatures.`,
         '7:15: "cookie" is not a place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',

@@ -87,7 +87,10 @@ describe('a plugin with a section of the configuration and resources', () => {
   it('is missed by name where it is not installed', async () => {
     write('approval:\n  approvers: [ada]\n');
     data.uninstall(NAME);
-    assert.match(await cli('apikey create --name CI --roles GUEST', 2), /1:1: "approval" is not a field.* plugin/);
+    assert.match(
+      await cli('apikey create --name CI --roles GUEST', 2),
+      /1:1: "approval" is not a field.* Remove this field\. .* install the plugin/,
+    );
   });
 
   it('is refused if its section or resource has a name that is taken, or is none', async () => {

@@ -7,7 +7,8 @@ export default class Uninstall extends PluginCommand {
   static override isAtTop = true;
   static override summary = 'Uninstall a plugin.';
   static override description =
-    'Values of its fields stay in the key store, and are available again when you reinstall it.';
+    'Values of its fields stay in the key store, and are available again when you reinstall it. ' +
+    'Remove its sections from svc-api.yaml: otherwise, commands refuse the file.';
   static override examples = examplesOf([['Uninstall a plugin', 'svc-api-team']]);
   static override args = {
     plugin: Args.string({ description: 'The name of the plugin.', required: true, ignoreStdin: true }),
