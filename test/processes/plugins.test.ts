@@ -275,8 +275,14 @@ describe('a plugin with fields of keys', () => {
       [pluginOf('other', `team: ${line()}`), 'svc-api-team', '"team"'],
       [pluginOf('another', ''), 'must be that of its package, "other"'],
       ['(() => { throw new Error("no disk"); })()', 'no disk'],
+      ['undefined', 'returned no feature'],
+      ['export const feature = { name: "other" };', 'returned no feature'],
+      ['export default { name: "other" };', 'does not export a function'],
     ] as const) {
-      data.install('other', result);
+      if (result.startsWith('export ')) {
+        const manifest = { oclif: { hooks: { 'svc-api:feature': './hook.js' } } };
+        data.install('other', 'null', undefined, manifest, { 'hook.js': result });
+      } else data.install('other', result);
       const { error, code } = await json(['apikey', 'show', 'CI'], { code: 1 });
       assert.equal(code, 'FEATURE_INVALID');
       for (const text of ['other', ...expected]) assert.ok((error as string).includes(text), error as string);

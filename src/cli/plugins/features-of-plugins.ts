@@ -17,6 +17,14 @@ export async function addFeaturesOfPlugins(config: Config, words: readonly strin
     const results = (await resultsOf(config, FEATURE_HOOK)).toSorted((one, other) =>
       one.plugin < other.plugin ? -1 : 1,
     );
+    const silent = config
+      .getPluginsList()
+      .find(({ name, hooks }) => hooks[FEATURE_HOOK] && !results.some(({ plugin }) => plugin === name));
+    if (silent)
+      throw invalidFeature(
+        silent.name,
+        `Its hook ${FEATURE_HOOK} returned no feature. Export by default a function that returns one.`,
+      );
     addFields(
       results.map(({ plugin, result }) => readFeature(plugin, result)),
       takenNames(),

@@ -57,9 +57,15 @@ export async function resultsOf(config: Config, hook: OwnHook): Promise<{ plugin
   return successes.flatMap(({ plugin, result }) => (result == null ? [] : [{ plugin: plugin.name, result }]));
 }
 
+/** Reasons for failures of hooks, by the messages of oclif. */
+const REASONS: Readonly<Record<string, string>> = {
+  [`Timed out after ${LIMIT_MS} ms.`]: `it ${TOO_SLOW}`,
+  'hookFn.call is not a function': 'its file does not export a function by default.',
+};
+
 /** The error of a hook that failed. */
 export function hookFailed(hook: OwnHook, plugin: string, cause: unknown, place = ''): KeysError {
   const message = cause instanceof Error ? cause.message : String(cause);
-  const reason = message === `Timed out after ${LIMIT_MS} ms.` ? `it ${TOO_SLOW}` : message;
+  const reason = REASONS[message] ?? message;
   return new KeysError(CODES[hook], `The hook ${hook} of ${plugin} failed: ${reason}${place}`, { cause });
 }
