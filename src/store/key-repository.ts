@@ -16,7 +16,7 @@ import {
 import { clockOf, type StoreClock } from './limit-store.ts';
 import type { Connection, DialectName } from './connection.ts';
 import type { AnyPortOfStore, Reading, Writing } from './port-of-store.ts';
-import { insertLabelRows, labelRowsOf, replaceLabels, updateRows } from './insert-rows.ts';
+import { insertLabels, replaceLabels, updateRows } from './insert-rows.ts';
 import { portIn, PORTS } from './ports.ts';
 import {
   apiKeyOf,
@@ -244,7 +244,7 @@ function createWriter(
           .insertInto('api_keys')
           .values(await mapYielding(chunk, rowOf))
           .execute();
-      await insertLabelRows(db, dialect, keys.flatMap(labelRowsOf));
+      await insertLabels(db, dialect, keys);
     },
 
     async update(changes) {

@@ -5,7 +5,7 @@ import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { amongIds, chunksOf, identityLabel, idsOf, isId, labelsOf, searchTextOf } from './rows.ts';
-import { addAncestors, type Condition, type KeyColumns, selectKeys } from './select-keys.ts';
+import { addAncestors, type Condition, findFamily, type KeyColumns, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
 /** The keys that match a query, by time of creation, then id. */
@@ -96,17 +96,17 @@ async function findCandidates(
   filter: KeyFilter,
   { owners, reader }: { owners: Owners | undefined; reader: KeyReader },
 ): Promise<string[] | undefined> {
-  const { createdBy, ownedBy, expires, unusedSince, neverUsed, status, roles } = filter;
+  const { createdBy, ownedBy, expires, search, unusedSince, neverUsed, status, roles } = filter;
   const limit = MAX_CANDIDATES + 1;
   const creator = createdBy ?? ownedBy;
   const lookups = [
-    ...(creator === undefined ? [] : [() => findFamily(connection, new Set([creator]), { limit, generations: 1 })]),
+    ...(creator === undefined ? [] : [() => findDescendants(connection, [creator], { limit, generations: 1 })]),
     ...(expires ? [() => findExpiring(connection, expires, limit)] : []),
     ...(status?.is === 'EXPIRED' ? [() => findExpired(connection, status.now, limit)] : []),
     ...ownLabelsOf(filter).map((label) => () => findLabelled(connection, label, limit)),
     ...(owners ? [() => findOwned(connection, owners, limit)] : []),
     ...(unusedSince === undefined && !neverUsed ? [] : [() => findUnused(connection, filter, limit)]),
-    ...(roles && !reader.knowsAll ? [() => reader.findFew()] : []),
+    ...((roles || search !== undefined) && !reader.knowsAll ? [() => reader.findFew()] : []),
   ];
   for (const lookUp of lookups) {
     const ids = await lookUp();
@@ -115,25 +115,12 @@ async function findCandidates(
   return undefined;
 }
 
-/** The ids of keys, of their child keys, and so on, up to a limit. */
-async function findFamily(
+function findDescendants(
   connection: Connection,
-  family: Set<string>,
-  { limit, generations = Infinity }: { limit: number; generations?: number },
+  ids: readonly string[],
+  bounds: Parameters<typeof findFamily>[2],
 ): Promise<string[]> {
-  let generation = [...family];
-  for (let depth = 0; generation.length > 0 && depth < generations && family.size < limit; depth += 1) {
-    const created: string[] = [];
-    for (const chunk of chunksOf(generation)) {
-      const rows = await connection.run((db) =>
-        db.selectFrom('api_keys').select('id').where('created_by', 'in', chunk).limit(limit).execute(),
-      );
-      for (const { id } of rows) if (!family.has(id) && family.add(id)) created.push(id);
-      if (family.size >= limit) break;
-    }
-    generation = created;
-  }
-  return [...family];
+  return connection.run((db) => findFamily(db, ids, bounds));
 }
 
 /** The ids of keys that expire between two times. */
@@ -158,7 +145,7 @@ async function findExpiring(
 /** The ids of keys that have expired themselves, and of all their child keys. */
 async function findExpired(connection: Connection, now: number, limit: number): Promise<string[]> {
   const expired = await findExpiring(connection, { after: Number.MIN_SAFE_INTEGER, until: now }, limit);
-  return findFamily(connection, new Set(expired), { limit });
+  return findDescendants(connection, expired, { limit });
 }
 
 /** The ids of keys with a label. */
@@ -171,7 +158,7 @@ async function findLabelled(connection: Connection, label: string, limit: number
 
 /** The ids of keys that belong to the owners. */
 async function findOwned(connection: Connection, { ids, label }: Owners, limit: number): Promise<string[]> {
-  return findFamily(connection, new Set([...ids, ...(await findLabelled(connection, label, limit))]), { limit });
+  return findDescendants(connection, [...ids, ...(await findLabelled(connection, label, limit))], { limit });
 }
 
 /** The ids of unused keys, whenever they were created. */

@@ -120,13 +120,28 @@ export async function addAncestors(
   }
 }
 
-/** The ids of keys, their child keys, and so on, each once. Reads only an index, so others do not wait long. */
-export async function findFamily(db: Kysely<Tables>, ids: readonly string[]): Promise<string[]> {
+/**
+ * The ids of keys, their child keys, and so on, each once. Reads only an index, so others do not wait long.
+ * @param bounds.limit the number of ids at which it stops. Default: none
+ * @param bounds.generations the most generations of child keys. Default: all
+ */
+export async function findFamily(
+  db: Kysely<Tables>,
+  ids: readonly string[],
+  { limit = Infinity, generations = Infinity }: { limit?: number; generations?: number } = {},
+): Promise<string[]> {
   const family = new Set(ids);
-  for (let generation = [...family]; generation.length > 0;) {
+  let generation = [...family];
+  for (let depth = 0; generation.length > 0 && depth < generations; depth += 1) {
     const created: string[] = [];
     for (const chunk of chunksOf(generation)) {
-      const rows = await db.selectFrom('api_keys').select('id').where('created_by', 'in', chunk).execute();
+      if (family.size >= limit) return [...family];
+      const rows = await db
+        .selectFrom('api_keys')
+        .select('id')
+        .where('created_by', 'in', chunk)
+        .$if(limit < Infinity, (query) => query.limit(limit))
+        .execute();
       for await (const { id } of yielding(rows))
         if (!family.has(id)) {
           family.add(id);

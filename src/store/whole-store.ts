@@ -11,7 +11,7 @@ export {
   readRecords,
   tableNamesOf,
 } from './features.ts';
-export { insertRows, type Row, withDeferredIndexes } from './insert-rows.ts';
+export { insertRows, type Row } from './insert-rows.ts';
 export { createKeyRepository } from './key-repository.ts';
 export { clockOf } from './limit-store.ts';
 export { storeLocation } from './location.ts';

@@ -14,8 +14,8 @@ import {
   readRecords,
   type Row,
   TABLES,
-  withDeferredIndexes,
 } from '../../store/whole-store.ts';
+import { withDeferredIndexes } from './deferred-indexes.ts';
 
 /** The result of a copy. */
 export interface StoreCopy {

@@ -75,6 +75,6 @@ describeOn('sqlite', 'the indexes of a file', () => {
       bytes[at + 1]! ^= 1;
       const path = `${database}-${root}`;
       writeFileSync(path, bytes, { mode: 0o600 });
-      assert.match((await damageOf(path))!, /^the index \w+ does not have the rows of (api_keys|audit_log)$/);
+      assert.match((await damageOf(path))!, /^row \d+ missing from index \w+$/);
     });
 });
