@@ -64,7 +64,7 @@ function readPrivateFile(path: string): Buffer {
     const own = processUser();
     // The owner can always read the file, and root can read any file.
     if (own !== undefined && own !== 0 && stat.uid !== own && stat.uid !== 0)
-      throw unusable(path, 'belongs to another user. Let it belong to root, or to the user who runs this');
+      throw unusable(path, 'belongs to another user. Change its owner to root, or to the user that runs svc-api');
     // A file of root can be shared with another user by its group alone; root reads the files of the service's user.
     const forbidden = stat.uid === own ? 0o077 : 0o037;
     if (givesRights(stat, forbidden)) throw unusable(path, 'can be accessed by other users. Run chmod 600 on it');
@@ -86,7 +86,7 @@ function decode(bytes: Buffer): Buffer | undefined {
 }
 
 function unusable(path: string, reason: string, cause?: unknown): KeysError {
-  const message = `The key of the audit log, ${printable(path)} as SVC_API_AUDIT_KEY says, ${reason}.`;
+  const message = `The key of the audit log, the file ${printable(path)} of SVC_API_AUDIT_KEY, ${reason}.`;
   return new KeysError('STORE_AUDIT_KEY', message, { cause });
 }
 

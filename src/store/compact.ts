@@ -25,7 +25,7 @@ export async function* compactFile(connection: Connection, leastShare: number): 
   if (before.mode !== 2)
     throw new KeysError(
       'STORE_OLDER',
-      `The key store ${connection.location} was made by a version that could give no space back. Copy it into a new ` +
+      `The key store ${connection.location} was made by a version that could not give space back. Copy it into a new ` +
         'one: "svc-api apikey export --to <path>.sqlite".',
     );
   // Each execution of this statement frees one page.

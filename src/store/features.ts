@@ -202,7 +202,7 @@ export function requireKept(plugins: readonly FeatureInStore[]): void {
       if (!table.startsWith(prefix) || !/^[a-z0-9_]+$/.test(table) || table.length > MAX_IDENTIFIER)
         throw invalidFeature(
           feature,
-          `Its table "${printable(table)}" has no valid name. Begin it with "${prefix}", and use at most ` +
+          `Its table "${printable(table)}" has no valid name. Begin the name with "${prefix}", and use at most ` +
             `${MAX_IDENTIFIER} lower-case letters, digits and "_".`,
         );
       const owner = owners.get(table);
@@ -211,7 +211,7 @@ export function requireKept(plugins: readonly FeatureInStore[]): void {
       owners.set(table, feature);
     }
     if (names.length > 0 && !kept.migrations?.length)
-      throw invalidFeature(feature, 'It names tables without "migrations", which make them.');
+      throw invalidFeature(feature, 'It names tables, but has no "migrations" that create them.');
   }
 }
 
@@ -225,10 +225,14 @@ async function requireTables(
   const named = tableNamesOf([feature]);
   const after = await tablesIn(db, dialect);
   const missing = named.filter((table) => !after.includes(table));
-  if (missing.length > 0) throw invalidFeature(feature.feature, `Its migrations make no table ${formatList(missing)}.`);
+  if (missing.length > 0)
+    throw invalidFeature(feature.feature, `Its migrations do not create the table ${formatList(missing)}.`);
   const unnamed = after.filter((table) => !before.has(table) && !named.includes(table));
   if (unnamed.length > 0)
-    throw invalidFeature(feature.feature, `Its migrations make ${formatList(unnamed)}, which it does not name.`);
+    throw invalidFeature(
+      feature.feature,
+      `Its migrations create ${formatList(unnamed)}, which "tables" does not name.`,
+    );
   for (const table of named) {
     const problem = await problemOfTable(db, dialect, feature, table);
     if (problem !== undefined) throw invalidFeature(feature.feature, `Its table ${table} ${problem}`);

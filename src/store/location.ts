@@ -41,7 +41,7 @@ function homeFolder(env: NodeJS.ProcessEnv): string {
   const reason = home === undefined ? 'this user has none' : `HOME is "${printable(home)}"`;
   throw new KeysError(
     'USAGE',
-    `The key store has no place: it would be in the home folder, and ${reason}. Set HOME, or pass --database <path>.`,
+    `The key store has no default path: it would be in the home folder, but ${reason}. Set HOME, or pass --database <path>.`,
   );
 }
 

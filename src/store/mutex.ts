@@ -14,9 +14,7 @@ export class Mutex {
     const result = new Promise<Result>((resolve, reject) => {
       const timer = setTimeout(() => {
         isExpired = true;
-        reject(
-          new KeysError('STORE_LOCKED', 'The key store has too many changes to make at once. Try again in a moment.'),
-        );
+        reject(new KeysError('STORE_LOCKED', 'The key store is busy with other changes. Try again in a moment.'));
       }, waitMs);
       this.#last = turn
         .then((isDue) => {

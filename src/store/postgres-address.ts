@@ -64,7 +64,7 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
   const database = decode(url.pathname.slice(1));
   const schema = given['schema'] || undefined;
   if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
-    throw invalid('its schema may only have lower-case letters, digits and "_", 63 at most');
+    throw invalid('its schema can have only lower-case letters, digits and "_", at most 63');
   const timeouts = {
     connect: secondsOf(given['connect_timeout'] ?? (env['PGCONNECT_TIMEOUT'] || undefined), 'connect_timeout'),
     statement: toNumber(given['statement_timeout'], 'statement_timeout'),
@@ -108,7 +108,7 @@ function parse(text: string): URL {
   if (url.hash || url.pathname.includes('@') || url.pathname.slice(1).includes('/'))
     throw invalid('it cannot be parsed');
   const unknown = [...url.searchParams.keys()].some((name) => !PARAMETERS.includes(name));
-  if (unknown) throw invalid(`it may only have the parameters ${PARAMETERS.join(', ')}`);
+  if (unknown) throw invalid(`it can have only the parameters ${PARAMETERS.join(', ')}`);
   return url;
 }
 
@@ -184,14 +184,14 @@ function tlsOf(
   if (sslmode === 'no-verify')
     throw new KeysError(
       'USAGE',
-      'The sslmode of the key store is no-verify, which is not one of PostgreSQL. Write sslmode=require without ' +
-        'sslrootcert to encrypt for any server, or sslmode=verify-full.',
+      'The sslmode of the key store is no-verify, which PostgreSQL does not have. Write sslmode=verify-full, or ' +
+        'sslmode=require without sslrootcert to encrypt without checking the certificate.',
     );
   if (!MODES.has(sslmode))
     throw new KeysError(
       'USAGE',
       'The sslmode of the key store must be verify-full, verify-ca, require or disable: with allow or prefer, ' +
-        'somebody in between could turn encryption off. Write sslmode=verify-full.',
+        'an attacker on the network could turn encryption off. Write sslmode=verify-full.',
     );
   if (sslmode === 'disable') return false;
   // Anyone can get a certificate from a public authority, so the host name must be checked.

@@ -176,12 +176,12 @@ const UNSAFE: UnsafeStore[] = [
       await plantWal(`${path}-wal`);
       chmodSync(`${path}-wal`, 0o660);
     },
-    error: /-wal was put there by others/,
+    error: /another user created \S+-wal/,
   },
   {
     what: 'whose -journal file is a link',
     make: (path) => symlinkSync('/etc/passwd', `${path}-journal`),
-    error: /-journal was put there by others/,
+    error: /another user created \S+-journal/,
   },
   {
     what: 'whose -wal file another user has put into a sticky folder',
@@ -191,7 +191,7 @@ const UNSAFE: UnsafeStore[] = [
       await plantWal(`${path}-wal`);
       chownSync(`${path}-wal`, NOBODY, NOBODY);
     },
-    error: /-wal was put there by others/,
+    error: /another user created \S+-wal/,
   },
   {
     what: 'of a user who does not own its folder',
@@ -314,7 +314,7 @@ describe('a store file', () => {
         return found;
       }),
     );
-    assert.match(String(problems), /^SVC_API_STORE_MODE=shared: .* can make keys\. Unset it/);
+    assert.match(String(problems), /^SVC_API_STORE_MODE=shared: .* can create keys\. Unset it/);
     const wrong = await runCliHere(['apikey', 'list', '--json'], { env: { ...env, SVC_API_STORE_MODE: 'open' } });
     assert.equal((JSON.parse(wrong.stdout) as Failure).code, 'USAGE');
   });

@@ -249,14 +249,14 @@ describeOn('postgres', 'objects that another role planted', () => {
   });
 
   for (const [who, role, shown] of [
-    ['everybody', 'public', 'everybody'],
+    ['every role', 'public', 'every role'],
     ['another role', mallory, `the role "${mallory}"`],
   ] as const)
     it(`cannot come from a schema in which ${who} may create functions`, async () => {
       await changeDirectly(store, `grant create on schema ${schemaOf(store)} to ${role}`);
       await assert.rejects(openStore({ database: store }), {
         code: 'STORE_FOREIGN',
-        message: new RegExp(`is not safe: ${shown} may create functions in the schema .* Run "revoke create on schema`),
+        message: new RegExp(`is not safe: ${shown} can create functions in the schema .* Run "revoke create on schema`),
       });
     });
 

@@ -93,7 +93,11 @@ describe('plugins install', () => {
       [`export default async () => ({ name: 'svc-api-team', feilds: {} });`, {}, /feilds.*Did you mean "?fields/],
       ['export default async () => ({', {}, /feature\.js/],
       [`export default async () => ({ name: 'svc-api-team', needs: ['x-y'] });`, {}, /needs the feature "x-y"/],
-      [`export default async () => ({ name: 'svc-api-team', store: ${store} });`, {}, /make no table plugin_svc_api_/],
+      [
+        `export default async () => ({ name: 'svc-api-team', store: ${store} });`,
+        {},
+        /do not create the table plugin_svc_api_/,
+      ],
       ['process.exit(3);', {}, /svc-api-team, commands end without/],
       [`setTimeout(() => { throw new Error('too late'); }); await new Promise(() => {});`, {}, /Error: too late/],
       [sound, { peerDependencies: { 'svc-api': '^99' } }, /\^99/],

@@ -93,7 +93,7 @@ describe('a user without a home folder', () => {
     assert.equal(created.stdout, '');
     assert.match(
       created.stderr,
-      /^Error: The key store cannot be made: permission denied\..* in the folder \/\. .*HOME/,
+      /^Error: The key store cannot be created: permission denied\..* in the folder \/\. .*HOME/,
     );
     assert.equal(created.code, 1);
   });

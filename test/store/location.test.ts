@@ -35,7 +35,7 @@ describe('the location of the store', () => {
     it(`is not in the working directory where ${reason}`, () => {
       assert.throws(() => storeLocation(undefined, { HOME }), {
         code: 'USAGE',
-        message: `The key store has no place: it would be in the home folder, and ${reason}. Set HOME, or pass --database <path>.`,
+        message: `The key store has no default path: it would be in the home folder, but ${reason}. Set HOME, or pass --database <path>.`,
       });
       assert.equal(storeLocation(undefined, { HOME, XDG_DATA_HOME: '/d' }), '/d/svc-api/keys.sqlite');
     });

@@ -459,9 +459,8 @@ class NotificationsLostError extends KeysError {
   constructor(location: string) {
     super(
       'STORE_UNAVAILABLE',
-      `The key store ${location} does not notify of changes: a connection pooler in between does not pool sessions, ` +
-        'or the address has just come to lead to another server. Give the address of the server itself, or let the ' +
-        'pooler pool sessions.',
+      `The key store ${location} does not notify of changes: a connection pooler is not in session mode, or the ` +
+        'address now leads to another server. Give the address of the server itself, or set the pooler to session mode.',
     );
   }
 }

@@ -5,7 +5,7 @@ import { tracedKysely } from '../connection.ts';
 import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
 import type { Tables } from '../tables.ts';
 
-const UNREACHABLE = 'cannot be reached. Check that the database server runs, and the address';
+const UNREACHABLE = 'cannot be reached. Check its address, and that the database server is running';
 const STOPPED = 'was cut off by its database server. Try again in a moment';
 const SLOW = 'did not answer in time. Try again in a moment';
 const LOCKED = 'is locked by another process. Try again in a moment';
@@ -27,7 +27,11 @@ const CAUSES: readonly Cause[] = [
   ['3D000', 'STORE_UNAVAILABLE', 'cannot be opened: its server has no such database. Create it, or check the address'],
   ['3F000', 'STORE_UNAVAILABLE', 'cannot be opened: its database has no such schema. Create it, or check the address'],
   ['40', 'STORE_LOCKED', LOCKED],
-  ['42501', 'STORE_READONLY', 'cannot be changed by its user, who lacks the rights. Use the owner of its tables'],
+  [
+    '42501',
+    'STORE_READONLY',
+    'cannot be changed: its database user lacks the rights. Connect as the owner of its tables',
+  ],
   ['53100', 'STORE_FULL', 'cannot grow: the disk of its server is full. Make room and try again'],
   [
     '53300',
@@ -53,7 +57,7 @@ const CAUSES: readonly Cause[] = [
   ['UNABLE_TO_', 'STORE_UNAVAILABLE', UNTRUSTED],
   ['CERT_', 'STORE_UNAVAILABLE', UNTRUSTED],
   ['ERR_TLS_CERT', 'STORE_UNAVAILABLE', UNTRUSTED],
-  ['22P02', 'STORE_FAILED', 'cannot have what another program has written, such as an id that is not a UUID'],
+  ['22P02', 'STORE_FAILED', 'cannot hold a value that another program has written, such as an id that is not a UUID'],
   ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: sslmode asks for encryption, which its server does not support'],
 ];
 

@@ -399,7 +399,7 @@ export async function requireOwnTables(
     const { name, grantee } = schema;
     throw new KeysError(
       'STORE_FOREIGN',
-      `The key store ${location} is not safe: ${grantee === 'public' ? 'everybody' : `the role "${grantee}"`} may ` +
+      `The key store ${location} is not safe: ${grantee === 'public' ? 'every role' : `the role "${grantee}"`} can ` +
         `create functions in the schema "${name}", which its queries would call. ` +
         `Run "revoke create on schema ${name} from ${grantee}", or use another schema: …?schema=svc_api.`,
     );

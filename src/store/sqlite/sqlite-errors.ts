@@ -36,7 +36,7 @@ const CAUSES: readonly Cause[] = [
   [
     'SQLITE_CANTOPEN',
     'STORE_UNAVAILABLE',
-    'cannot be opened. Check that the path is right, and that this user may read and write the file and its folder',
+    'cannot be opened. Check that the path is right, and that this user can read and write the file and its folder',
   ],
   ['EACCES', 'STORE_UNAVAILABLE', DENIED],
   ['EPERM', 'STORE_UNAVAILABLE', DENIED],
@@ -55,7 +55,7 @@ const DAMAGED_SCHEMA: readonly Cause[] = [
   [
     'SQLITE_ERROR',
     'STORE_CORRUPT',
-    'is damaged: its tables are not as svc-api has made them. Restore it from a backup',
+    'is damaged: its tables differ from those that svc-api created. Restore it from a backup',
   ],
 ];
 

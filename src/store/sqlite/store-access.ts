@@ -25,8 +25,8 @@ const ALL_ACCESS = 0o007;
 const OWNER_ACCESS = 0o700;
 const STICKY = 0o1000;
 
-const IN_CONTAINERS = 'In a container, do that on the host, to the folder that is mounted there';
-const ACCEPTED = 'Or set SVC_API_STORE_MODE=shared, if you trust everybody who can write there';
+const IN_CONTAINERS = 'In a container, do that on the host, to the mounted folder';
+const ACCEPTED = 'Or set SVC_API_STORE_MODE=shared, if you trust all users who can write there';
 
 /** True if the operator trusts other users who can write the store (SVC_API_STORE_MODE). @throws KeysError USAGE */
 export function isShared(env: NodeJS.ProcessEnv = process.env): boolean {
@@ -111,10 +111,10 @@ function notWritable(folder: string, error: unknown): KeysError | undefined {
     return undefined; // A folder above cannot even be looked into.
   }
   const { uid } = statSync(there);
-  const what = `The key store cannot be made: permission denied. This user (${user}) cannot write in the folder ${there}`;
+  const what = `The key store cannot be created: permission denied. This user (${user}) cannot write in the folder ${there}`;
   const remedy =
     uid === user
-      ? `, which is its own. Run chmod 700 ${there}.`
+      ? `, which it owns. Run chmod 700 ${there}.`
       : there === '/'
         ? '. Choose another path, or set HOME to the folder of this user.'
         : `, which belongs to the user ${uid}. Run chown ${user} ${there} as root. ${IN_CONTAINERS}.`;
@@ -179,7 +179,7 @@ function requireSecureFolder(path: string, folder = dirname(path)): Stats | unde
       throw insecure(
         above,
         `can be written by others (mode ${modeOf(outer)}), who could replace the folder of the store`,
-        `Run chmod +t ${above}, which lets nobody replace what is another user's`,
+        `Run chmod +t ${above}: users can then replace only their own files there`,
       );
   }
   return stat;
@@ -229,7 +229,7 @@ function belongsTo(owner: number, path: string): KeysError {
 
 function writableByOthers(stat: Stats, path: string): KeysError {
   if (!keepsModes(dirname(path))) return modeless(dirname(path));
-  const reason = `can be written by others (mode ${modeOf(stat)}), who may have given themselves keys`;
+  const reason = `can be written by others (mode ${modeOf(stat)}), who could have given themselves keys`;
   const remedy = `Check its keys, and run ${privateFiles(path)}`;
   return new KeysError('STORE_INSECURE', `The key store ${path} ${reason}. ${remedy}.`);
 }
@@ -257,13 +257,13 @@ function privateFiles(path: string): string | undefined {
 function modeless(folder: string): KeysError {
   return insecure(
     folder,
-    'is on a file system that keeps no modes, such as FAT, exFAT or a share of SMB, so that everybody can write it',
+    'is on a file system without file modes, such as FAT, exFAT or an SMB share, so that all users can write it',
     'Keep the store on another file system',
   );
 }
 
 function foundInside(folder: string): string {
-  return `The folder ${folder} of the key store was not empty when it was made private. Check and remove what is in it.`;
+  return `The folder ${folder} of the key store was not empty when it was made private. Check the files in it and remove them.`;
 }
 
 function insecure(folder: string, reason: string, remedy: string): KeysError {
@@ -271,8 +271,11 @@ function insecure(folder: string, reason: string, remedy: string): KeysError {
 }
 
 function foreignSideFile(side: string, path: string): KeysError {
-  const reason = `${side} was put there by others, or they can write it, and it would be applied to the key store`;
-  return new KeysError('STORE_INSECURE', `The key store ${path} cannot be opened: ${reason}. Check and remove it.`);
+  const reason = `another user created ${side} or can write it, and SQLite would apply it to the key store`;
+  return new KeysError(
+    'STORE_INSECURE',
+    `The key store ${path} cannot be opened: ${reason}. Check that file and remove it.`,
+  );
 }
 
 /** The file systems by network of Linux, by their numbers (statfs(2)). */
@@ -299,12 +302,12 @@ export function placeWarnings(path: string, typeOf = (folder: string) => statfsS
   const warnings: PlaceWarning[] = [];
   if (network !== undefined)
     warnings.push({
-      problem: `The folder ${folder} is on ${network}: locks do not work there as SQLite needs them, and the store can be damaged`,
+      problem: `The folder ${folder} is on ${network}: the file locks that SQLite needs do not work there, and the store can be damaged`,
       remedy: 'Keep the store on a disk of this machine, or use PostgreSQL',
     });
   if (isShared())
     warnings.push({
-      problem: `SVC_API_STORE_MODE=shared: everybody who can write the folder ${folder} can make keys`,
+      problem: `SVC_API_STORE_MODE=shared: all users who can write in the folder ${folder} can create keys`,
       remedy: 'Unset it once only one user can write there',
     });
   return warnings;

@@ -403,7 +403,7 @@ describeAlwaysOnEach('the tables of a plugin', (dialect) => {
     [
       'that makes no table',
       visits({ name: 'none', up: async () => {} }),
-      /svc-api-visits .*make no table plugin_svc_api_visits_counts/,
+      /svc-api-visits .*do not create the table plugin_svc_api_visits_counts/,
     ],
     [
       'that makes another table',
@@ -411,7 +411,7 @@ describeAlwaysOnEach('the tables of a plugin', (dialect) => {
         name: 'other',
         up: async (db) => void (await sql`create table other_one (a integer)`.execute(db)),
       }),
-      /svc-api-visits .*make other_one, which it does not name/,
+      /svc-api-visits .*create other_one, which "tables" does not name/,
     ],
     [
       'with a type that cannot be copied',

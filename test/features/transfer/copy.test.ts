@@ -294,7 +294,7 @@ describeOnEach('copying a store', () => {
     await fullStore(from);
     await changeDirectly(from, "update api_keys set id = 'by hand' where name = 'First'");
     const { stderr, code } = await copy(from, to);
-    assert.match(stderr, /cannot have what another program has written, such as an id that is not a UUID/);
+    assert.match(stderr, /cannot hold a value that another program has written, such as an id that is not a UUID/);
     assert.equal(code, 1);
     assert.deepEqual(await readDirectly(to, 'select id from api_keys'), []);
   });
