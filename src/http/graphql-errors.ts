@@ -8,8 +8,17 @@ import type { Log } from '../log.ts';
 /** How many characters are shown of the start of a long message, and of its end. */
 const SHOWN_PART = 500;
 
-/** The message of a built-in scalar or an enum that cannot represent a resolver's result, which it contains. */
-const RESULT_MISMATCH = /^(?:Int|Float|String|Boolean|ID|Enum "\w+") cannot represent /;
+/**
+ * The messages of graphql-js for a resolver's result that does not fit its type. They contain the value, and have the
+ * same class as errors meant for the client.
+ */
+const RESULT_MISMATCHES: readonly RegExp[] = [
+  /^(?:Int|Float|String|Boolean|ID|Enum "\w+") cannot represent /,
+  /^Expected Iterable, /,
+  /^Expected value of type "/,
+  /^Abstract type "/,
+  /^Runtime Object type "/,
+];
 
 /** The errors of a result in the order of its fields and items, whichever failed first. */
 export function errorsInOrder({ data, errors = [] }: ExecutionResult): GraphQLError[] {
@@ -98,7 +107,8 @@ function explain(
 }
 
 function isResultMismatch({ path, message, extensions }: GraphQLError): boolean {
-  return path !== undefined && extensions['code'] === undefined && RESULT_MISMATCH.test(message);
+  if (path === undefined || extensions['code'] !== undefined) return false;
+  return RESULT_MISMATCHES.some((pattern) => pattern.test(message));
 }
 
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {

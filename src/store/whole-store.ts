@@ -12,6 +12,7 @@ export {
   tableNamesOf,
 } from './features.ts';
 export { insertRows, type Row } from './insert-rows.ts';
+export { MAX_CHANGES } from './key-changes.ts';
 export { createKeyRepository } from './key-repository.ts';
 export { clockOf } from './limit-store.ts';
 export { storeLocation } from './location.ts';

@@ -11,6 +11,7 @@ import {
   goneFrom,
   indexEntries,
   insertRows,
+  MAX_CHANGES,
   readRecords,
   type Row,
   TABLES,
@@ -305,6 +306,9 @@ async function withBulkInserts(
     // A key can come before its creator.
     await sql`pragma defer_foreign_keys = on`.execute(target);
     await withDeferredIndexes(target, dialect, tables, insert);
+    // So many that processes which serve the store drop all remembered keys.
+    await sql`insert into key_changes (key_id) select id from api_keys
+      order by rowid desc limit ${MAX_CHANGES + 2}`.execute(target);
     while (await indexEntries(target));
     return;
   }

@@ -10,7 +10,8 @@ interface Definition {
 /**
  * Runs `insert`, which fills the empty tables of a store, without their indexes, and then creates these from all rows
  * at once, which takes a tenth of the time. Primary key indexes stay, as do those of unique columns in SQLite, which
- * cannot be dropped. The triggers of keys in SQLite note changes, of which an empty store has none.
+ * cannot be dropped. Nor does SQLite note each new key: it would first journal every page that a statement changes, in
+ * case that fails halfway.
  */
 export async function withDeferredIndexes(
   db: Kysely<Tables>,
@@ -28,7 +29,7 @@ async function definitionsOnSqlite(db: Kysely<Tables>, tables: readonly string[]
   const { rows } = await sql<{ type: string; name: string; definition: string }>`
     select type, name, sql as definition from sqlite_schema
     where type = 'index' and sql is not null and tbl_name in (${sql.join(tables)})
-      or type = 'trigger' and tbl_name = 'api_keys' order by rowid`.execute(db);
+      or type = 'trigger' and name = 'key_changes_before_insert' order by rowid`.execute(db);
   return rows.map(({ type, name, definition }) => ({
     drop: `drop ${type} "${name.replaceAll('"', '""')}"`,
     create: definition,

@@ -10,7 +10,7 @@ describe('the place of a store', () => {
   ] as const)
     it(`is named in a warning where it is on ${name}`, async () => {
       const [warning] = placeWarnings(await migratedStore(), () => type);
-      assert.match(warning!.problem, new RegExp(`is on ${name}: locks do not work`));
+      assert.match(warning!.problem, new RegExp(`is on ${name}: the file locks that SQLite needs do not work`));
     });
 
   it('is on a disk without a warning', async () => {
