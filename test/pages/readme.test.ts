@@ -42,7 +42,7 @@ describe(PAGE, () => {
     }));
     assert.deepEqual(
       blocks.map(({ language }) => language),
-      ['sh', 'ts', 'sh'],
+      ['sh', 'js', 'sh'],
     );
     for (const { lines } of blocks) assert.ok(lines <= 5);
   });
@@ -75,8 +75,7 @@ describe(PAGE, () => {
       });
 
       it('has a guard that accepts the key that is made for it, and ends, by the name of the program in a clone', async () => {
-        const alias = /`(alias svc-api=.*?)`/.exec(readFileSync(join(ROOT, PAGE), 'utf8'))![1]!;
-        await paste(terminal, `cd '${ROOT}' && ${alias}`, 'all named');
+        await paste(terminal, `cd '${ROOT}' && ${blockWith('alias svc-api', PAGE)}`, 'all named');
         const service = `node -e 'http.createServer((_, answer) => answer.end("guarded")).listen(3000, "127.0.0.1")' &`;
         await paste(terminal, service, 'all there');
         for (const time of ['all once', 'all twice']) {
@@ -101,20 +100,20 @@ describe(PAGE, () => {
 
   it('has an app that checks keys in five lines, in strict types', async () => {
     const machine = new Machine();
-    const app = blockWith('bearerAuth', PAGE, 'ts');
+    const app = blockWith('bearerAuth', PAGE, 'js');
     assert.equal(app.trimEnd().split('\n').length, 5);
     const packages = join(machine.folder, 'node_modules');
     mkdirSync(packages);
     symlinkSync(ROOT, join(packages, 'svc-api'));
     for (const name of ['express', '@types']) symlinkSync(join(ROOT, 'node_modules', name), join(packages, name));
     writeFileSync(join(machine.folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(machine.folder, 'app.ts'), app);
+    for (const name of ['app.ts', 'app.mjs']) writeFileSync(join(machine.folder, name), app);
     const { code, stdout, stderr } = await machine.run(`
       '${ROOT}/node_modules/.bin/tsc' --noEmit --strict --module nodenext --target es2024 --types node app.ts
       for permission in DASHBOARD:READ_ANY DOCKER:READ_ANY; do
         echo "Authorization: Bearer $(svc-api apikey create "Key \${permission%:*}" --permissions $permission)" >> keys
       done
-      node app.ts &
+      node app.mjs &
       curl --silent --retry 99 --retry-delay 1 --retry-connrefused http://127.0.0.1:3000/; echo
       while read -r line; do echo "$line" | curl --silent -H @- http://127.0.0.1:3000/; echo; done < keys
     `);
