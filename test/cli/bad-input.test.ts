@@ -48,7 +48,7 @@ const PERMISSIONS: readonly Row[] = [
   [
     '',
     'PERMISSION_INVALID',
-    /^An item of the list of permissions is empty\. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY\.$/,
+    /^An item of the list of permissions is empty\. Write each as RESOURCE:ACTION, such as DASHBOARD:READ_ANY\.$/,
   ],
   ['DOCKER:READ_ANY,,VMS:READ_ANY', 'PERMISSION_INVALID', /^An item of the list of permissions is empty\./],
   ['DOCKER', 'PERMISSION_INVALID', /^"DOCKER" is not a permission\. Write RESOURCE:ACTION, such as DOCKER:READ_ANY\.$/],
@@ -56,7 +56,7 @@ const PERMISSIONS: readonly Row[] = [
   [
     ':UPDATE_ANY',
     'PERMISSION_INVALID',
-    /^":UPDATE_ANY" is not a permission\. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY\.$/,
+    /^":UPDATE_ANY" is not a permission\. Write RESOURCE:ACTION, such as DASHBOARD:UPDATE_ANY\.$/,
   ],
   ['DOCKER:READ_ANY:X', 'PERMISSION_INVALID', /^"DOCKER:READ_ANY:X" is not a permission\. Write RESOURCE:ACTION/],
   [

@@ -49,7 +49,7 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   'requests approve': askForKey,
   'requests deny': askForKey,
   'apikey apply': ({ folder }) => copyFileSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml')),
-  'apikey delete': async ({ cli }) => void (await cli.given('Docker bot')),
+  'apikey delete': async ({ cli }) => void (await cli.given('Report')),
   'apikey exec': async (desk) => {
     const token = await federate(desk, ROUTES);
     const config = join(desk.folder, 'new.yaml');
@@ -184,7 +184,11 @@ describe('the examples of the help', () => {
   for (const { command, examples } of documentedPages()) {
     it(`work as they are typed, in their order: ${command}`, async () => {
       const desk = await newDesk();
-      if (examples.some((example) => example.includes('GRAFANA:'))) declareRoutes(desk);
+      if (examples.some((example) => example.includes('GRAFANA:'))) {
+        declareRoutes(desk);
+        const { code, stderr } = await type('svc-api apikey update "CI deploy" --permissions GRAFANA:UPDATE_ANY', desk);
+        assert.equal(code, 0, stderr);
+      }
       await GIVEN[command]?.(desk);
       try {
         for (const example of examples) {
@@ -219,7 +223,7 @@ async function newDesk(): Promise<Desk> {
   const [folder, cli] = [tempFolder(), testCli()];
   mkdirSync(join(folder, 'bin'));
   symlinkSync(BIN, join(folder, 'bin/svc-api'));
-  const key = await cli.given('CI deploy', { roles: ['VIEWER'], permissions: ['DOCKER:UPDATE_ANY'] });
+  const key = await cli.given('CI deploy', { roles: ['VIEWER'], permissions: ['SERVICES:UPDATE_ANY'] });
   return { folder, cli, key };
 }
 

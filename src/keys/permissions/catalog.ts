@@ -310,9 +310,9 @@ export function createCatalog({
   };
 }
 
-/** A resource for examples: the first one of the installation, or one that most readers know. */
-export function exampleResource({ offered: [first = 'DOCKER'] }: Pick<Catalog, 'offered'>): string {
-  return (RESOURCES as readonly string[]).includes(first) ? 'DOCKER' : first;
+/** A resource for examples: the first one of the installation, or one that any reader knows. */
+export function exampleResource({ offered: [first] }: Pick<Catalog, 'offered'>): string {
+  return first === undefined || first === RESOURCES[0] ? 'DASHBOARD' : first;
 }
 
 /** True if a role includes another one in every installation. */

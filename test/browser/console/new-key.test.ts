@@ -65,9 +65,9 @@ describe('creating a key in the console, in a browser,', () => {
       const { page } = await signedIn(visit, 'keys/new');
       await page.getByLabel('Name', { exact: true }).fill('CI deploy');
       await page.getByLabel('Description').fill('Builds and deploys; ask Bea');
-      await button(page, 'Deploy containers').click();
-      await filter(page).fill('do');
-      await accessLevel(page, 'DOCKER', 'Custom').check();
+      await button(page, 'Deploy services').click();
+      await filter(page).fill('se');
+      await accessLevel(page, 'SERVICES', 'Custom').check();
       await takePicture(page, 'console-create', 700);
       await button(page, 'Preview').click();
       await isHeaded(page, 'Preview of CI deploy');
@@ -108,8 +108,8 @@ describe('creating a key in the console, in a browser,', () => {
       await accessLevel(page, 'API_KEY', 'All').check();
       await says(/API_KEY:CREATE_ANY: It can create keys/);
       await button(page, 'Monitor').click();
-      await says(/Read all DASHBOARD, DOCKER, INFO.* The role GUEST adds/);
-      assert.ok(await accessLevel(page, 'DOCKER', 'Read').isChecked());
+      await says(/Read all DASHBOARD, INFO.* The role GUEST adds/);
+      assert.ok(await accessLevel(page, 'SERVICES', 'Read').isChecked());
       assert.ok(await accessLevel(page, 'API_KEY', 'None').isChecked());
     }),
   );

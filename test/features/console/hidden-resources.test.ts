@@ -15,11 +15,11 @@ describe('hidden built-in resources in the console', () => {
       await visitor.signIn(key);
       const { html } = await visitor.open('keys/new');
       assert.match(html, /resource-WIKI/);
-      assert.doesNotMatch(html, /resource-DISK|Back up shares/);
+      assert.doesNotMatch(html, /resource-DISK|Deploy services/);
       for (const path of [`keys/${apiKey.id}`, 'routes']) {
         const { html: page } = await visitor.open(path);
         assert.match(page, /WIKI:(?:READ|UPDATE)_ANY/);
-        assert.doesNotMatch(page, /DOCKER/);
+        assert.doesNotMatch(page, /DASHBOARD/);
       }
       const { html: edited } = await visitor.open(`keys/${apiKey.id}/edit`);
       assert.match(edited, /resource-DISK/);

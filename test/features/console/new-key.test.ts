@@ -163,12 +163,12 @@ describe('creating a key in the console', () => {
       step: 'preset:deploy',
     });
     assert.match(page.html, /name="name" value="Deploy"|value="Deploy"/);
-    assert.match(page.html, /value="DOCKER:UPDATE_ANY" checked/);
+    assert.match(page.html, /value="SERVICES:UPDATE_ANY" checked/);
     assert.doesNotMatch(page.html, /value="VMS:READ_ANY" checked/);
-    assert.match(page.text, /This key can Read all DOCKER Update all DOCKER/);
+    assert.match(page.text, /This key can Read all SERVICES Update all SERVICES/);
     const modest = await visitorWith(test, {
       name: 'Modest',
-      permissions: ['API_KEY:CREATE_OWN', 'WIKI:READ_ANY', 'DOCKER:READ_ANY'],
+      permissions: ['API_KEY:CREATE_OWN', 'WIKI:READ_ANY', 'SERVICES:READ_ANY'],
     });
     const { html } = await modest.visitor.open('keys/new');
     assert.deepEqual(offered({ html } as ConsolePage, 'step'), ['preview', 'preset:WIKI', 'preview']);

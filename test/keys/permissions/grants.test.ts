@@ -75,19 +75,19 @@ describe('permissions', () => {
 
   it('may not be empty', () => {
     assert.deepEqual(issuesOf(' '), [
-      'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.',
+      'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DASHBOARD:READ_ANY.',
     ]);
   });
 
   const malformed = {
     DOCKER: '"DOCKER" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
     'DOCKER:': '"DOCKER:" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
-    ':UPDATE_ANY': '":UPDATE_ANY" is not a permission. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY.',
+    ':UPDATE_ANY': '":UPDATE_ANY" is not a permission. Write RESOURCE:ACTION, such as DASHBOARD:UPDATE_ANY.',
     ARAY: '"ARAY" is not a permission. Write RESOURCE:ACTION, such as ARRAY:READ_ANY.',
-    ':UPDAT_ANY': '":UPDAT_ANY" is not a permission. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY.',
+    ':UPDAT_ANY': '":UPDAT_ANY" is not a permission. Write RESOURCE:ACTION, such as DASHBOARD:UPDATE_ANY.',
     ARRAY: '"ARRAY" is not a permission. Write RESOURCE:ACTION, such as ARRAY:READ_ANY.',
     'ARRAY:READ_OWN:X': '"ARRAY:READ_OWN:X" is not a permission. Write RESOURCE:ACTION, such as ARRAY:READ_OWN.',
-    ':': '":" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
+    ':': '":" is not a permission. Write RESOURCE:ACTION, such as DASHBOARD:READ_ANY.',
   };
   for (const [permission, message] of Object.entries(malformed)) {
     it(`are not of the form ${permission}`, () => {

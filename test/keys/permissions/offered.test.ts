@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { FEATURES } from '../../../src/features/index.ts';
-import { createCatalog, parsePermissions, RESOURCES } from '../../../src/keys/permissions/index.ts';
+import { createCatalog, exampleResource, parsePermissions, RESOURCES } from '../../../src/keys/permissions/index.ts';
 
 const own = ['WIKI', { name: 'VAULT_ITEM', credentials: true }];
 
@@ -34,5 +34,19 @@ describe('resources to choose from', () => {
     for (const text of ['', 'WIKI', ':READ_ANY'])
       assert.match(parsePermissions([text], hidden).issues[0]!.message, /such as WIKI:READ_ANY/);
     assert.doesNotMatch(parsePermissions(['DISKK:READ_ANY'], hidden).issues[0]!.message, /DISK\b/);
+  });
+});
+
+describe('the resource in examples', () => {
+  it('is one that any reader knows where an installation has none', () => {
+    assert.equal(exampleResource(createCatalog()), 'DASHBOARD');
+    assert.equal(exampleResource(createCatalog({ builtinResources: 'hidden' })), 'DASHBOARD');
+  });
+
+  it('is the first one of the installation, also one that is built in', () => {
+    for (const builtinResources of ['shown', 'hidden'] as const) {
+      assert.equal(exampleResource(createCatalog({ resources: own, builtinResources })), 'WIKI');
+      assert.equal(exampleResource(createCatalog({ resources: ['DISK', 'WIKI'], builtinResources })), 'DISK');
+    }
   });
 });

@@ -12,15 +12,14 @@ export interface Preset {
 const BUILT_IN: ReadonlySet<string> = new Set([...RESOURCES, 'EDGE']);
 
 const PRESETS: readonly Preset[] = [
-  { id: 'deploy', title: 'Deploy containers', permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'] },
+  { id: 'deploy', title: 'Deploy services', permissions: ['SERVICES:READ_ANY', 'SERVICES:UPDATE_ANY'] },
   {
     id: 'monitor',
     title: 'Monitor',
-    permissions: ['DASHBOARD', 'DOCKER', 'INFO', 'NETWORK', 'NOTIFICATIONS', 'SERVICES'].map(
+    permissions: ['DASHBOARD', 'INFO', 'NETWORK', 'NOTIFICATIONS', 'SERVICES'].map(
       (resource) => `${resource}:READ_ANY`,
     ),
   },
-  { id: 'backup', title: 'Back up shares', permissions: ['SHARE:READ_ANY'] },
   { id: 'audit', title: 'Audit', permissions: ['API_KEY:READ_ANY', 'LOGS:READ_ANY', 'PERMISSION:READ_ANY'] },
 ];
 
