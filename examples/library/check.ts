@@ -2,7 +2,7 @@ import { openKeys } from 'svc-api';
 import type { CheckedRequest, CheckRequestOptions, Permission, PlainRequest, Principal, RefusedRequest } from 'svc-api';
 
 const keys = await openKeys();
-const permission: Permission = 'DOCKER:READ_ANY';
+const permission: Permission = 'SERVICES:READ_ANY';
 
 /**
  * Answers a request of the Fetch standard. The client's address must come from the server that accepted the connection.
@@ -22,7 +22,7 @@ function describe(principal: Principal): object {
   return {
     name: principal.apiKey.name,
     owner: principal.owner,
-    canRestart: principal.can('DOCKER:UPDATE_ANY'),
+    canRestart: principal.can('SERVICES:UPDATE_ANY'),
     mayDo: principal.permissions().length,
   };
 }
@@ -34,8 +34,8 @@ export async function isAllowed(message: { key: string; from: string; deletes: b
     address: message.from,
     method: message.deletes ? 'DELETE' : 'GET',
   };
-  // GET needs DOCKER:READ_ANY; POST, DOCKER:CREATE_ANY; PUT or PATCH, DOCKER:UPDATE_ANY; DELETE, DOCKER:DELETE_ANY.
-  const checked = await keys.check(request, { resource: 'DOCKER' });
+  // GET needs SERVICES:READ_ANY; POST, SERVICES:CREATE_ANY; PUT or PATCH, SERVICES:UPDATE_ANY; DELETE, SERVICES:DELETE_ANY.
+  const checked = await keys.check(request, { resource: 'SERVICES' });
   if (!checked.ok) report(checked);
   return checked.ok;
 }

@@ -4,5 +4,5 @@ const keys = await openEdge({ origin: 'https://keys.example.org', tokenFile: '/r
 
 /** Checks keys here, without a request elsewhere. `bearerAuth` accepts these keys as well. */
 export async function isAllowed(secret: string): Promise<boolean> {
-  return (await keys.check({ secret }, { permission: 'DOCKER:READ_ANY' })).ok;
+  return (await keys.check({ secret }, { permission: 'SERVICES:READ_ANY' })).ok;
 }

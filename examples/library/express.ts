@@ -4,7 +4,7 @@ import { bearerAuth } from 'svc-api/express';
 
 const app = express();
 // Put body parsers after it. It also works on a router or a route.
-app.use('/backups', bearerAuth({ keys: await openKeys(), permission: 'DOCKER:READ_ANY' }), express.json());
+app.use('/backups', bearerAuth({ keys: await openKeys(), permission: 'SERVICES:READ_ANY' }), express.json());
 app.get('/backups/latest', (req, res) => void res.json({ by: req.principal?.apiKey.name }));
 app.post('/backups/new', async (req, res) => {
   // A body can take long to arrive: this answers the request itself if the key is no longer valid.

@@ -4,7 +4,7 @@ import { bearerAuth } from 'svc-api/fastify';
 
 const app = fastify();
 // It also works in a plugin or on a route.
-app.addHook('onRequest', bearerAuth({ keys: await openKeys(), permission: 'DOCKER:READ_ANY' }));
+app.addHook('onRequest', bearerAuth({ keys: await openKeys(), permission: 'SERVICES:READ_ANY' }));
 app.get('/backups/latest', async (request) => ({ by: request.principal?.apiKey.name }));
 app.post<{ Body: { disk: string } }>('/backups/new', async (request, reply) => {
   // A body can take long to arrive: this answers the request itself if the key is no longer valid.

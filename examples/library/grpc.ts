@@ -34,7 +34,7 @@ server.addService(
   { latest: { ...asJson, path: '/backups.Backups/Latest' } },
   {
     latest: (call: ServerUnaryCall<unknown, unknown>, done: sendUnaryData<object>) =>
-      principalOf(call, 'DOCKER:READ_ANY').then(
+      principalOf(call, 'SERVICES:READ_ANY').then(
         ({ apiKey }) => done(null, { by: apiKey.name }),
         (error: Error) => done(error),
       ),

@@ -3,7 +3,7 @@ import { bearerAuth, listen, openKeys } from 'svc-api';
 import type { BearerAuthOptions, BearerEnv, ListenOptions, RunningServer } from 'svc-api';
 
 const keys = await openKeys();
-const options: BearerAuthOptions = { keys, permission: 'DOCKER:READ_ANY' };
+const options: BearerAuthOptions = { keys, permission: 'SERVICES:READ_ANY' };
 
 const app = new Hono<BearerEnv>();
 app.use('/backups/*', bearerAuth(options));

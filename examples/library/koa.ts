@@ -5,7 +5,7 @@ const keys = await openKeys();
 
 /** Lets requests pass if their key has a permission. */
 const auth: Middleware<{ principal: Principal }> = async (ctx, next) => {
-  const checked = await keys.check(ctx.req, { permission: 'DOCKER:READ_ANY' });
+  const checked = await keys.check(ctx.req, { permission: 'SERVICES:READ_ANY' });
   ctx.set(checked.headers);
   if (checked.ok) {
     ctx.state.principal = checked.principal;

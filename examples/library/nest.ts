@@ -30,7 +30,7 @@ function requiring(permission: Permission): new () => CanActivate {
 }
 
 @Controller('backups')
-@UseGuards(requiring('DOCKER:READ_ANY'))
+@UseGuards(requiring('SERVICES:READ_ANY'))
 class Backups {
   @Get('latest')
   latest(@Req() { principal }: { principal: Principal }) {

@@ -7,7 +7,7 @@ const server = createServer((req, res) =>
   // The third argument handles accepted requests only.
   auth(req, res, () => {
     const { principal } = req as AuthenticatedRequest;
-    if (principal.can('DOCKER:READ_ANY')) res.end(JSON.stringify({ by: principal.apiKey.name }));
+    if (principal.can('SERVICES:READ_ANY')) res.end(JSON.stringify({ by: principal.apiKey.name }));
     else res.writeHead(403).end();
   }),
 );

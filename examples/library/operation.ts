@@ -7,7 +7,7 @@ const feature = {
   operations: {
     approveDeploy: {
       root: 'Mutation',
-      needs: 'DOCKER:UPDATE_ANY',
+      needs: 'SERVICES:UPDATE_ANY',
       does: 'Approves a deploy.',
       run: async (_keys, { id }: { id: string }) => ({ id, approved: true }),
     },

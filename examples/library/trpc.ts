@@ -20,6 +20,6 @@ const requiring = (permission: Permission) =>
   });
 
 const router = t.router({
-  latest: requiring('DOCKER:READ_ANY').query(({ ctx }) => ({ by: ctx.principal.apiKey.name })),
+  latest: requiring('SERVICES:READ_ANY').query(({ ctx }) => ({ by: ctx.principal.apiKey.name })),
 });
 createHTTPServer({ router, createContext }).listen(Number(process.env['PORT']), '127.0.0.1');

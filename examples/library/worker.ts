@@ -14,7 +14,7 @@ export default {
     keys ??= createClient({ server: env.KEYS_SERVER, token: env.KEYS_TOKEN });
     // Cloudflare sets this header. Without an address, keys limited to networks are refused.
     const address = request.headers.get('cf-connecting-ip') ?? undefined;
-    const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address });
+    const checked = await keys.check(request, { permission: 'SERVICES:READ_ANY', address });
     if (checked.ok) return Response.json({ by: checked.principal.apiKey.name });
     if (checked.cause) report(checked.cause);
     return checked.response();

@@ -8,7 +8,7 @@ const server = createServer((_req, res) => res.writeHead(426).end());
 
 // An upgrade is a separate event that middleware does not see.
 server.on('upgrade', async (req, socket, head) => {
-  const checked = await keys.check(req, { permission: 'DOCKER:READ_ANY' });
+  const checked = await keys.check(req, { permission: 'SERVICES:READ_ANY' });
   if (!checked.ok) {
     const headers = Object.entries({ ...checked.headers, 'content-length': Buffer.byteLength(checked.body) });
     const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');

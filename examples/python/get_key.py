@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Requests an API key from svc-api, waits until a person approves, and prints the key.
 
-    get_key.py http://127.0.0.1:4000 "role:GUEST DOCKER:READ_ANY"            # shows a code
-    get_key.py --browser http://127.0.0.1:4000 "role:GUEST DOCKER:READ_ANY"  # opens a page
+    get_key.py http://127.0.0.1:4000 "role:GUEST SERVICES:READ_ANY"            # shows a code
+    get_key.py --browser http://127.0.0.1:4000 "role:GUEST SERVICES:READ_ANY"  # opens a page
 
 Needs Authlib and Requests: apt install python3-authlib python3-requests, or pip install authlib requests. By default, it uses the
 client id svc-api. Register a client of your own in svc-api.yaml, and set CLIENT_ID to its id. To open a page, also set

@@ -54,8 +54,8 @@ const MIDDLEWARE = `
   import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
   import { bearerAuth as hook } from 'svc-api/fastify';
   const keys = await openKeys({ database: './middleware.sqlite' });
-  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, { actor: 'operator' });
-  const auth = bearerAuth({ keys, permission: 'DOCKER:READ_ANY' });
+  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['SERVICES:READ_ANY'] }, { actor: 'operator' });
+  const auth = bearerAuth({ keys, permission: 'SERVICES:READ_ANY' });
   const app = express();
   app.use(auth);
   app.get('/', async (req, res) => { if (await req.checkAgain!()) res.end(req.principal?.apiKey.name); });
@@ -99,7 +99,7 @@ describe('the examples of the library, with the packed package', function () {
     env = hostEnv({ SVC_API_DATABASE: join(folder, 'keys.sqlite'), SVC_API_CONFIG: config });
     const cli = join(folder, 'node_modules/.bin/svc-api');
     for (const [name, permissions] of Object.entries({
-      Reader: 'DOCKER:READ_ANY,ME:READ_OWN',
+      Reader: 'SERVICES:READ_ANY,ME:READ_OWN',
       Other: 'INFO:READ_ANY',
     })) {
       const created = await mustRun(cli, ['apikey', 'create', name, '--permissions', permissions], {
@@ -173,7 +173,7 @@ describe('the examples of the library, with the packed package', function () {
       };
       assert.deepEqual(await ask(bearer('Reader')), [200, '{"result":{"data":{"by":"Reader"}}}']);
       const [status, text] = await ask(bearer('Other'));
-      assert.ok(status === 403 && text.includes('This key lacks DOCKER:READ_ANY.'), text);
+      assert.ok(status === 403 && text.includes('This key lacks SERVICES:READ_ANY.'), text);
       assert.equal((await ask({}))[0], 401);
     }));
 
@@ -196,7 +196,7 @@ describe('the examples of the library, with the packed package', function () {
       assert.equal((await finished(connect(bearer('Other')))).stdout, '403\n');
       assert.equal((await finished(connect({}))).stdout, '401\n');
       const cli = join(folder, 'node_modules/.bin/svc-api');
-      const create = ['apikey', 'create', 'Soon deleted', '--permissions', 'DOCKER:READ_ANY'];
+      const create = ['apikey', 'create', 'Soon deleted', '--permissions', 'SERVICES:READ_ANY'];
       const secret = (await mustRun(cli, create, { cwd: folder, env })).trim();
       const staying = connect({ authorization: `Bearer ${secret}` }, 'yes');
       const end = finished(staying);
@@ -225,7 +225,7 @@ describe('the examples of the library, with the packed package', function () {
         });
       };
       assert.equal(await ask(bearer('Reader')), '{"by":"Reader"}\n');
-      assert.equal(await ask(bearer('Other')), '7 This key lacks DOCKER:READ_ANY.\n');
+      assert.equal(await ask(bearer('Other')), '7 This key lacks SERVICES:READ_ANY.\n');
       assert.match(await ask({}), /^16 Missing API key/);
     }));
 
@@ -253,7 +253,7 @@ describe('the examples of the library, with the packed package', function () {
       [reader![0], described, reader![2], reader![3]],
       [200, { name: 'Reader', canRestart: false, mayDo: 3 }, true, false],
     );
-    const lacks = { error: { code: 'FORBIDDEN', message: 'This key lacks DOCKER:READ_ANY.' } };
+    const lacks = { error: { code: 'FORBIDDEN', message: 'This key lacks SERVICES:READ_ANY.' } };
     assert.deepEqual(other, [403, lacks, false, false]);
     assert.deepEqual(nonsense, [
       401,
@@ -283,7 +283,7 @@ describe('the examples of the library, with the packed package', function () {
           env: { ...env, ...more },
         }),
         '200 {"by":"Reader"}\n' +
-          '403 {"code":"FORBIDDEN","message":"This key lacks DOCKER:READ_ANY."}\n' +
+          '403 {"code":"FORBIDDEN","message":"This key lacks SERVICES:READ_ANY."}\n' +
           '401 {"code":"UNAUTHENTICATED","message":"The API key is not valid."}\n',
       );
     }));

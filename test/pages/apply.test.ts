@@ -62,7 +62,7 @@ describe('docs/apply.md', () => {
       join(folder, 'store', 'keys.sqlite'),
       `update api_keys set created_at = created_at - ${92 * 86_400_000} where name = 'Backup'`,
     );
-    const changed = key('CI deploy', 'roles: [VIEWER]\n    permissions: [DOCKER:UPDATE_ANY]');
+    const changed = key('CI deploy', 'roles: [VIEWER]\n    permissions: [SERVICES:UPDATE_ANY]');
     declare(`keys:\n${key('Dashboard', 'roles: [GUEST]')}${changed}${backup}${others}`);
     const { code, stdout } = await run('svc-api apikey apply -f keys.yaml --prune --dry-run');
     assert.deepEqual([code, stdout], [2, blockWith('Plan:', PAGE, 'text')]);

@@ -52,19 +52,19 @@ describe('an application that asks for a key', () => {
     const decided = await run(decide.replace('WDJB-MJHT', `${asked['user_code']} --yes`));
     assert.match(
       decided,
-      /^\S+\tsvc api \(svc-api\)\tPENDING\trole:GUEST, DOCKER:READ_ANY\t127\.0\.0\.1\t.*\nsvc api gets/,
+      /^\S+\tsvc api \(svc-api\)\tPENDING\trole:GUEST, SERVICES:READ_ANY\t127\.0\.0\.1\t.*\nsvc api gets/,
     );
     const answer = JSON.parse(await run(fetchKey, { DEVICE_CODE: asked['device_code'] })) as Record<string, string>;
-    assert.equal(answer['scope'], 'role:GUEST DOCKER:READ_ANY');
+    assert.equal(answer['scope'], 'role:GUEST SERVICES:READ_ANY');
     assert.equal(await accepts(answer['access_token']!), true);
     writeFileSync(join(folder, 'key'), `${answer['access_token']}\n`);
     assert.equal(await run(endKey), '{}');
     assert.equal(await accepts(answer['access_token']!), false);
 
-    const agent = { name: 'Agent', permissions: ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'] };
+    const agent = { name: 'Agent', permissions: ['API_KEY:CREATE_OWN', 'SERVICES:READ_ANY'] };
     writeFileSync(join(folder, 'key'), (await keys.create(agent, OPERATOR)).key);
     const child = JSON.parse(await run(exchangeKey)) as Record<string, string>;
-    assert.deepEqual([child['scope'], child['expires_in']], ['DOCKER:READ_ANY', 600]);
+    assert.deepEqual([child['scope'], child['expires_in']], ['SERVICES:READ_ANY', 600]);
     assert.equal(await accepts(child['access_token']!), true);
   });
 
@@ -92,7 +92,7 @@ describe('an application that asks for a key', () => {
     function start(...args: string[]) {
       const script = join(ROOT, 'examples/python/get_key.py');
       const env = cleanEnv({ BROWSER: 'true', no_proxy: '*', PYTHONDONTWRITEBYTECODE: '1' });
-      const child = spawn(PYTHON, [script, ...args, server.url, 'role:GUEST DOCKER:READ_ANY'], { env });
+      const child = spawn(PYTHON, [script, ...args, server.url, 'role:GUEST SERVICES:READ_ANY'], { env });
       return {
         said: once(createInterface(child.stderr), 'line').then(([line]) => String(line)),
         done: finished(child),

@@ -186,7 +186,7 @@ describe('the examples', () => {
     for (const _ of ['first', 'second']) {
       const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: token };
       const { status, body } = await postJson(`${test.url}/oauth/token`, form);
-      assert.deepEqual([status, body['scope']], [200, 'DOCKER:READ_ANY'], JSON.stringify(body));
+      assert.deepEqual([status, body['scope']], [200, 'SERVICES:READ_ANY'], JSON.stringify(body));
     }
     await test.stop();
     await issuer.stop();

@@ -166,7 +166,7 @@ describe('docs/leaked-keys.md', () => {
   it('has a check before a deployment', async () => {
     writeFileSync(join(folder, 'deploy.sh'), '#!/bin/sh\necho deployed\n', { mode: 0o755 });
     const viewer = await cli.given('Viewer');
-    const updater = await cli.given('Updater', { permissions: ['DOCKER:UPDATE_ANY'] });
+    const updater = await cli.given('Updater', { permissions: ['SERVICES:UPDATE_ANY'] });
     const results = await Promise.all([viewer.key, updater.key, 'x'].map((API_KEY) => run(verify, { API_KEY })));
     assert.deepEqual(
       results.map(({ code, stdout }) => [code, stdout.includes('deployed')]),

@@ -64,7 +64,7 @@ const BLOCKS = blocksOf('docs/tour.md');
 const FAILING = ['2'];
 const OUTPUTS = [
   /Created API key "CI deploy" .* with roles VIEWER/,
-  /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}",\n {2}"name": "Docker bot"/,
+  /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}",\n {2}"name": "Deploy bot"/,
   /API key "Contractor" is disabled/,
   /^Contractor\b.*\bGUEST\b/m,
   /Plan: 1 to create, 1 to update, 0 to delete, 0 unchanged\./,

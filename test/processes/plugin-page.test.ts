@@ -132,7 +132,7 @@ describe(`an example of ${PAGE}`, () => {
     const files = Object.fromEntries(paths.map((path) => [path, fileAt(path)]));
     data.install('svc-api-deploy', `(await import('./deploy.js')).feature`, undefined, {}, files);
     assert.deepEqual(await cli('deploy approve 7'), { id: '7', by: null });
-    const { key } = await cli('apikey create --name H --permissions DOCKER:UPDATE_ANY --owner Ada');
+    const { key } = await cli('apikey create --name H --permissions SERVICES:UPDATE_ANY --owner Ada');
     const serve = await startServe(database, ['--port', '0'], env());
     try {
       const server = { SVC_API_SERVER: serve.url, SVC_API_KEY: key as string };

@@ -8,7 +8,7 @@ export const handle: Handle = async ({ event, resolve }) => {
   if (!event.url.pathname.startsWith('/backups')) return resolve(event);
   const keys = await (opened ??= openKeys());
   const address = event.getClientAddress();
-  const checked = await keys.check(event.request, { permission: 'DOCKER:READ_ANY', address });
+  const checked = await keys.check(event.request, { permission: 'SERVICES:READ_ANY', address });
   if (!checked.ok) return checked.response();
   event.locals.principal = checked.principal;
   event.setHeaders(checked.headers);

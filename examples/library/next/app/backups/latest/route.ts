@@ -8,7 +8,7 @@ export const dynamic = 'force-dynamic';
  */
 export async function GET(request: Request): Promise<Response> {
   const address = request.headers.get('x-real-ip') ?? undefined;
-  const checked = await (await keys()).check(request, { permission: 'DOCKER:READ_ANY', address });
+  const checked = await (await keys()).check(request, { permission: 'SERVICES:READ_ANY', address });
   if (!checked.ok) return checked.response();
   return Response.json({ by: checked.principal.apiKey.name }, { headers: checked.headers });
 }
