@@ -200,8 +200,8 @@ describe('a server elsewhere', () => {
     const asking = globSync('src/**/*.{ts,tsx}', { cwd: ROOT, exclude: ['src/features/console/islands/**'] }).filter(
       (file) => /(?<![.\w])fetch\(|\bhttps?\.(?:get|request)\(/.test(readFileSync(join(ROOT, file), 'utf8')),
     );
-    const clients = asking.filter((file) => file.startsWith('src/remote/'));
-    assert.deepEqual(clients.toSorted(), ['src/remote/connection.ts', 'src/remote/oauth.ts']);
+    const clients = asking.filter((file) => /^src\/(?:remote|features\/consent\/cli)\//.test(file));
+    assert.deepEqual(clients.toSorted(), ['src/features/consent/cli/oauth.ts', 'src/remote/connection.ts']);
     for (const file of clients) {
       const source = readFileSync(join(ROOT, file), 'utf8');
       assert.match(source, /await textOf\(response, server, MAX_CHARACTERS\)/);
