@@ -19,7 +19,7 @@ export const TRUST_MS = STORE_LEASE_MS;
 /** The pause between heartbeats: while the revision is in demand, and otherwise. */
 const HEARTBEAT_MS = { busy: 500, idle: 1500 } as const;
 /**
- * How long a connection sends heartbeats before it is renewed, since the address may lead to another server by then.
+ * How long a connection sends heartbeats before it is renewed, since the address can lead to another server by then.
  */
 const RENEWAL_MS = { busy: 2000, idle: 4000 } as const;
 const RETRY_MS = 250;
