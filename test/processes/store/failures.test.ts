@@ -231,7 +231,7 @@ describe('a user who may not', () => {
 
   it('enter its folder gets STORE_UNAVAILABLE', async () => {
     const path = await storeFor(0o000, 0o600);
-    const expected = /permission denied\..* is its own\. Run chmod 700 /;
+    const expected = /permission denied\..* which it owns\. Run chmod 700 /;
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.equal(code, 'STORE_UNAVAILABLE');
     assertCliFailure(await runCli(create(path), CLI_AS_NOBODY), 'STORE_UNAVAILABLE', expected);
@@ -244,7 +244,7 @@ describe('a user who may not', () => {
     assertCliFailure(
       await runCli(create(path), CLI_AS_NOBODY),
       'STORE_UNAVAILABLE',
-      /permission denied\..* is its own\. Run chmod 700 /,
+      /permission denied\..* which it owns\. Run chmod 700 /,
     );
   });
 
