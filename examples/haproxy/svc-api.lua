@@ -6,7 +6,7 @@ local SVC_API = "http://127.0.0.1:4000"
 local TIMEOUT_MS = 1000
 local IDENTITY = { "x-auth-key-id", "x-auth-key-name", "x-auth-roles", "x-auth-permission" }
 -- The client's headers that svc-api needs: the key; signs of a browser that opens a page, of a CORS preflight, of a request
--- from another site and of a WebSocket; and headers by which some services read another method or path.
+-- from another site and of a WebSocket; and headers that make some services read another method or path.
 local PASSED_ON = {
     "authorization", "x-api-key", "accept", "origin", "referer", "access-control-request-method",
     "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "x-requested-with", "sec-websocket-key", "upgrade",

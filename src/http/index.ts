@@ -71,6 +71,7 @@ export {
   Cors,
   corsBy,
   endUnread,
+  type ErrorReply,
   errorReply,
   headersOf,
   internalError,

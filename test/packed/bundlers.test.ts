@@ -163,7 +163,7 @@ async function asServer(
   port: number,
   work: (ask: Ask) => Promise<void>,
 ): Promise<void> {
-  const create = ['apikey', 'create', 'Reader', '--permissions', 'DOCKER:READ_ANY'];
+  const create = ['apikey', 'create', 'Reader', '--permissions', 'SERVICES:READ_ANY'];
   const secret = (await mustRun(join(folder, 'node_modules/.bin/svc-api'), create, { cwd: folder, env })).trim();
   const server = spawn(process.execPath, args, {
     cwd: folder,

@@ -217,7 +217,7 @@ describeEachProxy(
       ]);
     });
 
-    it('a header in which services believe who somebody is', async () => {
+    it('a header that names a person', async () => {
       const names = [
         'Remote-User',
         'remote-groups',

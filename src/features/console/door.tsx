@@ -148,7 +148,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       pageOf(
         assets,
         { ...NOT_ALLOWED, status: refusal.status, headers: refusal.headers },
-        <Refused message={refusal.error!.message} seen={seen} />,
+        <Refused message={refusal.error.message} seen={seen} />,
       ),
   };
 }

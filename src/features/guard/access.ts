@@ -23,6 +23,7 @@ import {
   type CheckParts,
   ClientAddresses,
   type RequestTo,
+  type ErrorReply,
   errorReply,
   HonoHead,
   NodeHead,
@@ -149,6 +150,8 @@ export interface AllowedEntry {
 
 /** An allowed request, or the reply to a refused one. */
 export type Entry = OrRefusal<AllowedEntry, Reply>;
+/** The same before a page is chosen for a browser. */
+type Decision = OrRefusal<AllowedEntry, ErrorReply>;
 
 /** A request as it is decided about: by the same target that is passed on. */
 export class GuardedRequest extends NodeHead implements JudgedRequest {
@@ -219,7 +222,7 @@ export function authorize(
   admission: Admission,
   { allow, match }: Required,
   { check, observed }: Pick<AccessOptions, 'check' | 'observed'>,
-): OrRefusal<AllowedEntry & { readonly admitted: Admitted }, Reply> {
+): OrRefusal<AllowedEntry & { readonly admitted: Admitted }, ErrorReply> {
   if ('refusal' in admission) return admission;
   const { principal } = admission;
   const checked = checkAllow(allow, principal.access);
@@ -266,7 +269,7 @@ export class Access {
     );
   }
 
-  #shown(request: GuardedRequest, at: RequestTo, entry: Entry): Entry | Promise<Entry> {
+  #shown(request: GuardedRequest, at: RequestTo, entry: Decision): Entry | Promise<Entry> {
     const shown = 'refusal' in entry ? this.#door.show(request, at, entry.refusal) : undefined;
     if (!shown) return entry;
     return shown instanceof Promise ? shown.then((refusal) => ({ refusal })) : { refusal: shown };
@@ -276,12 +279,12 @@ export class Access {
     request: GuardedRequest,
     at: RequestTo,
     authenticate: () => Admission | Promise<Admission>,
-  ): Entry | Promise<Entry> {
+  ): Decision | Promise<Decision> {
     const requirement = this.#options.requirements(request);
     const { match } = requirement;
     const judged = this.#judge(request, at, requirement, authenticate);
     if (!this.#options.observed.has(match)) return judged;
-    const settle = (entry: Entry): Entry =>
+    const settle = (entry: Decision): Decision =>
       'refusal' in entry && this.#options.observed.passes(match, entry.refusal)
         ? { admitted: undefined, permissions: [], match }
         : entry;
@@ -293,7 +296,7 @@ export class Access {
     at: RequestTo,
     requirement: Requirement,
     authenticate: () => Admission | Promise<Admission>,
-  ): Entry | Promise<Entry> {
+  ): Decision | Promise<Decision> {
     if ('refusal' in requirement) return { refusal: this.#refuse(request, requirement.refusal) };
     const { allow, match } = requirement;
     const details = request.notes?.details;
@@ -312,7 +315,7 @@ export class Access {
       : authorize(request, admission, requirement, this.#options);
   }
 
-  #refuse(request: GuardedRequest, refusal: string): Reply {
+  #refuse(request: GuardedRequest, refusal: string): ErrorReply {
     this.note(request, 'no route', refusal);
     return errorReply('FORBIDDEN', `Request refused: ${refusal}.`);
   }

@@ -1,4 +1,4 @@
-import { errorReply, type Received, type Reply } from '../../http/index.ts';
+import { type ErrorReply, errorReply, type Received } from '../../http/index.ts';
 import { isReading, type RequestParts } from '../routes/index.ts';
 
 /** The site of the page that made a request: the same, another, or unknown. */
@@ -37,7 +37,7 @@ function isForeign(origin: string, host: string, withPort: boolean): boolean {
 export const BY_BROWSER = 'it may come from another site, and a browser adds its credentials by itself';
 
 /** The reply to a request of another site whose key a browser has sent by itself. */
-export function crossSiteRefused(page: AskingPage): Reply {
+export function crossSiteRefused(page: AskingPage): ErrorReply {
   const message =
     page === 'unsaid'
       ? 'This request comes from a signed-in browser but has neither Origin nor Sec-Fetch-Site, so its page is unknown. ' +

@@ -10,6 +10,7 @@ import {
   type BearerEnv,
   type CheckParts,
   ClientAddresses,
+  type ErrorReply,
   errorReply,
   honoHandler,
   type Received,
@@ -135,7 +136,7 @@ class ForwardAuth {
   }
 
   /** A refusal with a status that proxies take for one; to a person, as a page, or with its address. */
-  #refusalOf(asking: Received, { parts, passesAnswers }: AskedRequest, refusal: Reply): Reply | Promise<Reply> {
+  #refusalOf(asking: Received, { parts, passesAnswers }: AskedRequest, refusal: ErrorReply): Reply | Promise<Reply> {
     if (refusal.status === 400) {
       const challenge = this.#options.check.challengeTo(asking);
       return { ...refusal, status: 401, headers: { ...challenge, ...refusal.headers } };

@@ -11,6 +11,7 @@ import {
   memoized,
   type Received,
   type RefusalLog,
+  type ErrorReply,
   type Reply,
   type RequestTo,
   type SeenOrigin,
@@ -39,7 +40,7 @@ export interface DoorPages {
    */
   signIn(seen: SeenOrigin, target: string, headers: Reply['headers'], isLost: boolean): Promise<Reply>;
   /** Tells a signed-in person that they are not allowed, and lets them sign in with another key. */
-  refused(seen: SeenOrigin, refusal: Reply): Promise<Reply>;
+  refused(seen: SeenOrigin, refusal: ErrorReply): Promise<Reply>;
 }
 
 /** Parts of the sign-in pages. */
@@ -165,7 +166,7 @@ export class Door {
    * The answer to a refused request: a page for a person, otherwise the usual reply. Both have the same status, so that
    * a page is not mistaken for the requested one.
    */
-  show(request: Received, at: RequestTo, refusal: Reply): Reply | Promise<Reply> {
+  show(request: Received, at: RequestTo, refusal: ErrorReply): Reply | Promise<Reply> {
     const seen = this.#isPerson(request, at) ? seenOrigin(at) : undefined;
     if (!seen) return refusal;
     if (refusal.status === 401) {

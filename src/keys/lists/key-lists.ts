@@ -215,7 +215,7 @@ export function readFieldFilters(filters: FieldFilters): FilterValues {
   return mapFields(filterFields, (field, name) => {
     const given = filters[name as FilterName];
     if (given == null || (Array.isArray(given) && given.length === 0)) return undefined;
-    // The owner filter also matches names of keys and people: see `labelFields`.
+    // The owner filter also matches names of keys and identities: see `labelFields`.
     if (name === 'owner') return readOwner(filters.owner!);
     assertValid(field.validate(given));
     return isNone(field.read(given)) ? '' : field.read(given);

@@ -167,7 +167,7 @@ async function refersTo(db: Kysely<Tables>, { type, name }: SchemaPart, own: Rea
 }
 
 /**
- * The damage to an SQLite file as a whole; undefined if it is intact. Takes half a minute of CPU for a million keys.
+ * The damage to an SQLite file as a whole; undefined if it is intact. Takes 13 seconds of CPU for 400,000 keys.
  * @param runsExpressions false for a file with foreign expressions, which checking pages would evaluate
  * @param rowsAlone true if only rows are used, copied into a store with indexes of its own
  */

@@ -17,9 +17,9 @@ import { isAbsolute, join } from 'node:path';
 import { givesRights, KeysError, printable, processUser } from '../../../keys/basics/index.ts';
 import { readSecret } from '../../../keys/secret/index.ts';
 
-/**
- * The keys that this user keeps for servers. Each server has a file of its own, so that programs that log in at the same time do not overwrite one another:
- * `svc-api/credentials/<host>-<8 hex digits>.json` in the user's data folder, of mode 0600 in a folder of 0700.
+/*
+ * The keys that this user keeps for servers, in `svc-api/credentials/<host>-<8 hex digits>.json` of the data folder, of
+ * mode 0600 in a folder of 0700. Each server has its own file, so that two logins at the same time do not collide.
  */
 
 /** Modes for the owner only. */

@@ -130,7 +130,7 @@ function upstreamOf(context: SectionContext) {
       passHeaders: optional(
         passHeaders,
         'Identity headers to pass on from proxies in "trust". Other identity headers are removed.',
-        { page: 'guard.md#headers-that-say-who-somebody-is' },
+        { page: 'guard.md#headers-that-name-a-person' },
       ),
       ranges: optional(v.boolean(), 'Allow Range requests, although credentials split across parts cannot be hidden.', {
         page: 'guard.md#a-credential-that-callers-never-see',

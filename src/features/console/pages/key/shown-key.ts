@@ -1,6 +1,12 @@
 import type { Budget } from '../../../../keys/basics/index.ts';
 import type { IssuedKind, KeyChangeKind, PossibleChange } from '../../../../keys/changes/index.ts';
-import { fixedFields, type KeyRestrictions, type KeyValues, namesOf } from '../../../../keys/key/index.ts';
+import {
+  fixedFields,
+  type identityFields,
+  type KeyRestrictions,
+  type KeyValues,
+  namesOf,
+} from '../../../../keys/key/index.ts';
 import { type Permission, PermissionSet, type ResourceActions } from '../../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { inYourWords, type KeyStatus, type ShownPerson } from '../../parts/notice.tsx';
@@ -21,7 +27,7 @@ const FIELDS = `{
     issued { name keyId what at disabled } }`;
 
 /** A key as GraphQL returns it: see `ApiKey` of the schema. Times are RFC 3339. */
-export interface ShownKey extends Omit<KeyValues, 'person'> {
+export interface ShownKey extends Omit<KeyValues, keyof typeof identityFields> {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;

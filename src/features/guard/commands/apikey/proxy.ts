@@ -92,7 +92,7 @@ export default class Proxy extends BaseCommand {
     return { proxy: name, configuration, files };
   }
 
-  /** What svc-api.yaml must have for it. */
+  /** The steps that remain in svc-api.yaml. */
   async #declarations(resource: string | undefined, host: string): Promise<string[]> {
     if (resource === undefined) return [`Add routes for ${host} to svc-api.yaml, unless it has them already.`];
     // The list of features has some of the built-in resources.
