@@ -88,8 +88,8 @@ export interface CheckedStore {
   readonly repository: Omit<KeyRepository, 'write' | 'follow' | 'watchHearing'>;
 }
 
-/** A feature of svc-api itself, with members that plugins cannot have. */
-export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
+/** A feature of svc-api itself, with members that plugins cannot have. Its fields of keys are in `keys/key/fields.ts`. */
+export interface OwnFeature extends Omit<Feature, 'config' | 'fields' | 'onKeys'> {
   /** Its steps when keys change, or were used. */
   readonly onKeys?: OwnKeyListener;
   /** Its error codes, in the form of the core's. */
