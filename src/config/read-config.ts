@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { invalidFeature, isAdded } from '../keys/added/index.ts';
-import { type DocumentIssue, isRecord, printable } from '../keys/basics/index.ts';
+import { isAdded } from '../keys/added/index.ts';
+import { type DocumentIssue, isRecord } from '../keys/basics/index.ts';
 import { createCatalog, type OwnNames, vocabularyOf } from '../keys/permissions/index.ts';
 import { allFeatures } from '../features/index.ts';
 import { type AddedSection, checkAddedSection, readAddedSection } from './added-section.ts';
@@ -27,8 +27,6 @@ export async function allSections(): Promise<ReadonlyMap<string, Section | FromP
   const sections = new Map<string, Section | FromPlugin>(Object.entries(SECTIONS));
   for (const feature of allFeatures())
     for (const [name, load] of Object.entries(feature.config?.sections ?? {})) {
-      if (sections.has(name) || name === '$schema')
-        throw invalidFeature(feature.name, `Its section "${printable(name)}" has the name of another one. Rename it.`);
       const section = await load();
       if (!isAdded(feature)) sections.set(name, section as Section);
       else {

@@ -1,5 +1,6 @@
 import { addedFeatures, gatherErrors, invalidFeature, isAdded, isChosen, workOf } from '../keys/added/index.ts';
 import type { Config } from '../config/config.ts';
+import { CORE_SECTIONS } from '../config/section-names.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import { addBuiltInResources } from '../keys/permissions/index.ts';
 import { type CommandAddition, type OwnFeature, storesOf } from '../feature.ts';
@@ -77,14 +78,15 @@ addBuiltInResources(FEATURES.flatMap(({ resources = [] }) => resources));
 /**
  * The features of svc-api that were chosen, then those of plugins. The error codes of all features are known from then
  * on, as those that were not chosen still listen.
- * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has a name, an operation, a channel or a code
- * that is taken
+ * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has a name, an operation, a section, a channel
+ * or a code that is taken
  */
 export function allFeatures(): readonly OwnFeature[] {
   const own = FEATURES.filter(({ name }) => isChosen(name));
   const added: readonly OwnFeature[] = addedFeatures(FEATURES.map(({ name }) => name));
   const all = [...own, ...added];
-  requireUnique(all, 'an operation', ({ operations }) => operations, OPERATIONS);
+  requireUnique(all, 'an operation', ({ operations }) => operations, Object.keys(OPERATIONS));
+  requireUnique(all, 'a section', ({ config }) => config?.sections, ['$schema', ...CORE_SECTIONS]);
   // Plugins can have channels also where the feature that uses them was deleted.
   requireUnique(all, 'a channel of notices', (feature: object) => (feature as { notices?: object }).notices);
   requireUnique([...FEATURES, ...added], 'a resource', resourcesOf);
@@ -133,9 +135,9 @@ function requireUnique(
   all: readonly OwnFeature[],
   what: string,
   namedBy: (feature: OwnFeature) => object | undefined,
-  builtin = {},
+  ofCore: readonly string[] = [],
 ): void {
-  const taken = new Set(Object.keys(builtin));
+  const taken = new Set(ofCore);
   for (const feature of all)
     for (const given of Object.keys(namedBy(feature) ?? {})) {
       if (taken.has(given))

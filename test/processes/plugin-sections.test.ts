@@ -95,10 +95,7 @@ describe('a plugin with a section of the configuration and resources', () => {
 
   it('is refused if its section or resource has a name that is taken, or is none', async () => {
     write('resources: [WIKI]\n');
-    const part = "async () => ({ description: 'x', schema: { '~standard': { validate: () => ({}) } } })";
     for (const [members, message] of [
-      [`config: { sections: { routes: ${part} } }`, /section "routes" has the name of another/],
-      [`config: { sections: { tls: ${part} } }`, /section "tls" has the name of another/],
       ["config: { sections: { a: async () => ({ description: 'x' }) } }", /section "a" needs a "schema"/],
       ['config: { sections: { a: async () => ({ schema: 1 }) } }', /section "a" needs a "description"/],
       ['config: { sections: { a: 1 } }', /"config.sections" has "a"/],
@@ -118,6 +115,16 @@ describe('a plugin with a section of the configuration and resources', () => {
       data.install(NAME, `{ name: '${NAME}', ${members} }`);
       const stderr = await cli('apikey create --name CI --roles GUEST', 1);
       assert.match(stderr, new RegExp(`${NAME} .*${message.source}`), stderr);
+    }
+  });
+
+  it('is refused if its section has the name of another one, also without a file', async () => {
+    for (const taken of ['routes', 'tls', '$schema']) {
+      data.install(NAME, `{ name: '${NAME}', config: { sections: { ${taken}: async () => ({}) } } }`);
+      const args = 'apikey create --name CI --roles GUEST'.split(' ');
+      const result = await runCliWithInput('', args, { env: { ...data.env, SVC_API_DATABASE: database } });
+      assert.equal(result.code, 1, result.stdout);
+      assert.match(result.stderr, new RegExp(`${NAME} is invalid.*section\\s+"${taken.replace('$', '[$]')}"`, 's'));
     }
   });
 
