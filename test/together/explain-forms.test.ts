@@ -32,7 +32,7 @@ describe('explain', () => {
   });
 
   it('names its forms where none fits', async () => {
-    for (const args of [[], ['CI'], ['CI', 'deploy'], ['GET', 'a.example']]) {
+    for (const args of [[], ['CI'], ['CI', 'deploy'], ['GET', 'a.example'], ['https://a.example/x']]) {
       const { code, json } = await run(args);
       assert.deepEqual([json['code'], code], ['USAGE', 2], args.join(' '));
       assert.match(json['error'] as string, /NAME RESOURCE:ACTION, METHOD URL or FILE\./);

@@ -28,9 +28,12 @@ export const federation: OwnFeature = {
           ['Explain why the token of a pipeline is refused', './token'],
           ['The same from stdin, as JSON', '- --json < ./token'],
         ],
-        // The name of a key without a permission is no file.
+        // The name of a key without a permission is no file, nor is a URL without a method.
         takes: ([file, ...others]) =>
-          others.length === 0 && file !== undefined && (file === '-' || /[./\\]/.test(file) || existsSync(file)),
+          others.length === 0 &&
+          file !== undefined &&
+          !/^https?:/i.test(file) &&
+          (file === '-' || /[./\\]/.test(file) || existsSync(file)),
       },
       flags: {},
       run: async (command) => (await import('./cli/explain.ts')).runExplain(command),
