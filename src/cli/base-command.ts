@@ -55,6 +55,8 @@ export abstract class BaseCommand extends Command {
   declare static group?: string;
   /** True if our own program also has it without `apikey`. A host may use that name itself. */
   declare static isAtTop?: boolean;
+  /** True if its description names the fields of keys. */
+  declare static namesFields?: boolean;
   /** The summary of its topic, if the topic has no command of its own. */
   declare static topic?: string;
   static override enableJsonFlag = true;

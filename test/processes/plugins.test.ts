@@ -86,7 +86,10 @@ describe('a plugin with fields of keys', () => {
     const help = await cli(['apikey', 'create', '--help']);
     for (const text of ['--team=<text>', 'Team of the key.', '--cost-centre=', '--risk=', '--regions='])
       assert.ok(help.includes(text), text);
-    assert.ok((await cli(['apikey', 'list', '--help'])).includes('Only keys with this team.'));
+    const helpOfList = (await cli(['apikey', 'list', '--help'])).replaceAll(/\s+/g, ' ');
+    assert.match(helpOfList, /in this order: [^.]*, team, cost-centre, risk, regions\..*Only keys with this team\./);
+    const helpOfImport = (await cli(['apikey', 'import', '--help'])).replaceAll(/\s+/g, ' ');
+    assert.match(helpOfImport, /"metadata", "team", "costCentre", "risk", "regions"/);
     await cli(['apikey', 'log', '--verify']);
   });
 

@@ -8,8 +8,18 @@ export function showAddedFlags(described: Command.Loadable | undefined, flags: o
       described.flags[name] = { ...(flag as object), name } as never;
 }
 
-/** Adds the flags of plugins to all commands that have them. */
-export async function showAllAddedFlags(config: Config): Promise<void> {
-  const own = config.commands.filter(({ pluginName, flags }) => pluginName === 'svc-api' && 'tag' in flags);
-  await Promise.all(own.map(async (command) => showAddedFlags(command, (await command.load()).flags)));
+/** Adds the fields of plugins to the flags and texts of all commands that have them. */
+export async function describeAddedFields(config: Config): Promise<void> {
+  const own = config.commands.filter(
+    (command) => command.pluginName === 'svc-api' && ('tag' in command.flags || 'namesFields' in command),
+  );
+  await Promise.all(
+    own.map(async (command) => {
+      const { description, flags } = await command.load();
+      Object.assign(command, { description });
+      showAddedFlags(command, flags);
+      for (const [name, flag] of Object.entries(flags))
+        Object.assign(command.flags[name]!, { description: flag.description });
+    }),
+  );
 }

@@ -1,7 +1,7 @@
 import type { Config } from '@oclif/core/interfaces';
 import { addFields, type FeatureOfFields, featuresFailed, invalidFeature } from '../../keys/added/index.ts';
 import { printable } from '../../keys/basics/index.ts';
-import { showAllAddedFlags } from './added-flags.ts';
+import { describeAddedFields } from './added-flags.ts';
 import { ASKING, FEATURE_HOOK, resultsOf } from './hooks.ts';
 import { takenNames } from './taken-names.ts';
 
@@ -29,7 +29,7 @@ export async function addFeaturesOfPlugins(config: Config, words: readonly strin
       results.map(({ plugin, result }) => readFeature(plugin, result)),
       takenNames(),
     );
-    if (words.some((word) => ASKING.has(word))) await showAllAddedFlags(config);
+    if (words.some((word) => ASKING.has(word))) await describeAddedFields(config);
   } catch (error) {
     featuresFailed(error);
   }

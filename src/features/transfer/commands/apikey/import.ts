@@ -63,6 +63,7 @@ const SECRETLESS = namesOf(identityFields)
 
 export default class Import extends StoreCommand {
   static override group = 'Store';
+  static override namesFields = true;
   static override summary = 'Import API keys from another system, unchanged.';
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
