@@ -110,8 +110,11 @@ describe('the site of the documentation', () => {
   it(
     'draws diagrams',
     inBrowser(async (visit) => {
-      const page = await visit.open(`${await serveSite(visit)}/docs/guard.html`);
-      assert.equal(await page.locator('.diagram svg').count(), 2);
+      const site = await serveSite(visit);
+      for (const path of ['guard', 'proxies']) {
+        const page = await visit.open(`${site}/docs/${path}.html`);
+        assert.equal(await page.locator('.diagram svg').count(), 1, path);
+      }
     }),
   );
 });

@@ -8,12 +8,12 @@ import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const PAGE = 'docs/guard.md';
+const PAGE = 'docs/proxies.md';
 const text = readFileSync(join(ROOT, PAGE), 'utf8');
 const ofExample = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
 const IDENTITY = Object.keys(NOBODY);
 
-describe('docs/guard.md, with a proxy in front', () => {
+describe(PAGE, () => {
   it('creates a key for a resource that is declared', async () => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'svc-api.yaml'), blockWith('resources: [GRAFANA]', 'examples/guard/README.md', 'yaml'), {
@@ -38,7 +38,8 @@ describe('docs/guard.md, with a proxy in front', () => {
       const { reason } = server.lines.at(-1)!.fields as { reason: string };
       assert.equal(reason, 'contract');
     }
-    for (const name of IDENTITY) assert.ok(text.includes(`| \`${name}\` |`));
+    const ofGuard = readFileSync(join(ROOT, 'docs/guard.md'), 'utf8');
+    for (const name of IDENTITY) for (const page of [text, ofGuard]) assert.ok(page.includes(`| \`${name}\` |`), name);
     await server.stop();
   });
 

@@ -12,6 +12,7 @@ import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/guard.md';
+const PROXIES = 'docs/proxies.md';
 const RECIPES = 'examples/guard/README.md';
 
 /** The configuration that the page says to write into `svc-api.yaml`. */
@@ -32,7 +33,7 @@ describe(PAGE, () => {
     const declared = new Set(
       configs.flatMap(({ resources }) => resources.map((each) => (typeof each === 'string' ? each : each.name))),
     );
-    const named = [PAGE, RECIPES]
+    const named = [PAGE, PROXIES, RECIPES]
       .flatMap((page) => blocksOf(page))
       .flatMap((block) => Array.from(block.matchAll(/--(?:permissions?|resource) (\w+)/g), ([, name]) => name!));
     assert.ok(named.length > 2);
