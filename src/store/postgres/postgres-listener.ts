@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client, ClientConfig } from 'pg';
+import type { Client, ClientConfig, QueryResult, QueryResultRow } from 'pg';
 import { debug, isKeysError, KeysError, UUID } from '../../keys/basics/index.ts';
 import {
   type ChangeSource,
@@ -225,7 +225,7 @@ export class PostgresListener implements ChangeSource {
   #confirmed = 0;
   #isConfirming = false;
   #client: Client | undefined;
-  #sender: { client: Client; madeAt: number } | undefined;
+  #sender: Sender | undefined;
   #isBusy = false;
   #busy = Promise.withResolvers<void>();
 
@@ -335,11 +335,11 @@ export class PostgresListener implements ChangeSource {
       try {
         if (!this.#sender) {
           const madeAt = performance.now();
-          this.#sender = { client: await this.#connect(), madeAt };
+          this.#sender = new Sender(await this.#connect(), madeAt);
         }
         const head = last ? (last.number ?? '0') : null;
         const values = [head, this.#channel, token, this.#id, last ? this.#seen : null];
-        return (await this.#sender.client.query<Heartbeat>(HEARTBEAT, values)).rows[0]!;
+        return (await this.#sender.query<Heartbeat>(HEARTBEAT, values)).rows[0]!;
       } catch (error) {
         this.#endSender();
         if (driverCodeOf(error) === READ_ONLY) void this.#hear({ renewsPool: true });
@@ -398,7 +398,7 @@ export class PostgresListener implements ChangeSource {
     try {
       while (this.#sender && this.#confirmed !== this.#seen) {
         const told = this.#seen;
-        const { rows } = await this.#sender.client.query<{ seen: string }>(CONFIRM, [this.#id, told]);
+        const { rows } = await this.#sender.query<{ seen: string }>(CONFIRM, [this.#id, told]);
         this.#confirmed = Number(rows[0]?.seen ?? told);
         if (this.#seen === told) this.#seen = this.#confirmed;
       }
@@ -419,7 +419,7 @@ export class PostgresListener implements ChangeSource {
     const hasEnded = await (isClosing ? Promise.race([ended, delay(ENDING_MS, false)]) : ended);
     // Keeps the process alive until this is done.
     (sender?.client as (Client & { ref(): void }) | undefined)?.ref();
-    if (hasEnded) await sender?.client.query(LEAVE, [id]).catch(() => {});
+    if (hasEnded) await sender?.query(LEAVE, [id]).catch(() => {});
     await sender?.client.end().catch(() => {});
   }
 
@@ -431,6 +431,26 @@ export class PostgresListener implements ChangeSource {
 
   async #wait(durationMs: number, signal: AbortSignal): Promise<void> {
     await delay(durationMs, undefined, { ref: false, signal }).catch(() => {});
+  }
+}
+
+/** A connection that sends one query at a time, since the driver will stop queueing them. */
+class Sender {
+  readonly client: Client;
+  /** Milliseconds of `performance.now`. */
+  readonly madeAt: number;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(client: Client, madeAt: number) {
+    this.client = client;
+    this.madeAt = madeAt;
+  }
+
+  /** Sends a query after the last one. @throws errors of the driver */
+  query<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<QueryResult<Row>> {
+    const result = this.#last.then(() => this.client.query<Row>(text, values));
+    this.#last = result.catch(() => {});
+    return result;
   }
 }
 
