@@ -1,4 +1,5 @@
 import {
+  type DirectiveNode,
   type DocumentNode,
   GraphQLEnumType,
   type GraphQLFieldConfigMap,
@@ -23,6 +24,7 @@ import {
 } from 'graphql';
 import { formatList, suggestion } from '../keys/basics/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
+import { rootFieldsOf } from './requirements.ts';
 
 /** A schema that a program made with any library, using graphql's own classes, from any copy of version 16. */
 export interface OwnSchema {
@@ -56,7 +58,58 @@ export function partsOfSchema(schema: OwnSchema, requires: RequiredByField): Sch
     if (rest.length > 0 || !Object.hasOwn(fields, field)) throw unknownField(path, copy);
     paths.set(`${nameOf(type)}.${field}`, [required].flat());
   }
+  const unguarded = rootFieldsOf(copy).flatMap(({ path }) => (paths.has(path) ? [] : path));
+  if (unguarded.length > 0)
+    throw new Error(
+      `The schema is invalid: ${formatList(unguarded)} must be in the option "requires", ` +
+        'because every root field requires a permission.',
+    );
+  refuseIgnoredRequires(schema, (type, field) => paths.has(`${nameOf(type)}.${field}`));
   return { documents: [parse(printSchema(copy))], resolvers: resolversOf(copy), requires: paths };
+}
+
+/** An element of a schema with the places in which libraries keep its directives. */
+interface WithDirectives {
+  name: string;
+  astNode?: { directives?: readonly DirectiveNode[] } | null;
+  extensionASTNodes?: readonly { directives?: readonly DirectiveNode[] }[];
+  extensions?: { directives?: unknown };
+}
+
+/** A type as any copy of graphql makes it. */
+interface TypeWithFields extends WithDirectives {
+  getFields?(): Readonly<Record<string, WithDirectives & { args?: readonly WithDirectives[] }>>;
+}
+
+/**
+ * Refuses a `@requires` that would have no effect.
+ * @param isRequired whether the option "requires" has a field
+ * @throws Error that names the places
+ */
+function refuseIgnoredRequires(schema: OwnSchema, isRequired: (type: string, field: string) => boolean): void {
+  const ignored = (Object.values(schema.getTypeMap()) as TypeWithFields[]).flatMap((type) => [
+    ...(hasRequires(type) ? [type.name] : []),
+    ...Object.values(type.getFields?.() ?? {}).flatMap((field) => [
+      ...(hasRequires(field) && !isRequired(type.name, field.name) ? [`${type.name}.${field.name}`] : []),
+      ...(field.args ?? []).filter(hasRequires).map((arg) => `${type.name}.${field.name}.${arg.name}`),
+    ]),
+  ]);
+  if (ignored.length === 0) return;
+  throw new Error(
+    `The schema is invalid: ${formatList(ignored)} has @requires, which has no effect in the option "schema". ` +
+      'Name the fields that require a permission in the option "requires" instead.',
+  );
+}
+
+function hasRequires({ astNode, extensionASTNodes = [], extensions }: WithDirectives): boolean {
+  const written = [astNode, ...extensionASTNodes].flatMap((node) => node?.directives ?? []);
+  const added = extensions?.directives ?? [];
+  return (
+    // Apollo Federation has a directive of the same name, with fields.
+    written.some(
+      (node) => node.name.value === 'requires' && !node.arguments?.some(({ name }) => name.value === 'fields'),
+    ) || (Array.isArray(added) ? added.some(({ name }) => name === 'requires') : Object.hasOwn(added, 'requires'))
+  );
 }
 
 function unknownField(path: string, schema: GraphQLSchema): Error {

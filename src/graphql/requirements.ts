@@ -60,7 +60,7 @@ export function enforceRequires(
   if (unguarded.length === 0) return;
   const paths = unguarded.map(({ path }) => path).join(', ');
   throw new Error(
-    `The schema is invalid: ${paths} must carry @requires(resource:, action:), or be in the option "requires", ` +
+    `The schema is invalid: ${paths} must carry @requires(resource:, action:), ` +
       'because every root field requires a permission.',
   );
 }

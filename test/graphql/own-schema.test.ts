@@ -244,6 +244,15 @@ describe("a program's own schema", () => {
   const own = (fields: object, more: object = {}) =>
     new GraphQLSchema({ query: new GraphQLObjectType({ name: 'Query', fields: fields as never }), ...more });
   const pets = { type: GraphQLInt, resolve: () => 1 };
+  const withDirectives = (fields: string, onType = '') =>
+    makeExecutableSchema({
+      typeDefs: `
+        directive @requires(resource: String, fields: String) on OBJECT | FIELD_DEFINITION | ARGUMENT_DEFINITION
+        type Pet ${onType} { ${fields} }
+        type Query { pet: Pet }
+      `,
+      resolvers: { Query: { pet: () => ({ secret: 'Tom' }) } },
+    });
   const refused: [what: string, options: Record<string, unknown>, code: string, says: RegExp][] = [
     [
       'a root field that requires nothing',
@@ -251,7 +260,53 @@ describe("a program's own schema", () => {
       'SCHEMA_INVALID',
       /Query\.pets must/,
     ],
-    ['no requires', { schema: own({ pets }) }, 'SCHEMA_INVALID', /Query\.pets must carry .* "requires"/],
+    ['no requires', { schema: own({ pets }) }, 'SCHEMA_INVALID', /Query\.pets must be in the option "requires"/],
+    [
+      'an @requires on a field that is not in requires',
+      {
+        schema: withDirectives('secret: String @requires(resource: "PET")'),
+        requires: { 'Query.pet': 'PET:READ_ANY' },
+      },
+      'SCHEMA_INVALID',
+      /Pet\.secret has @requires.*"requires"/,
+    ],
+    [
+      'an @requires on a type',
+      {
+        schema: withDirectives('secret: String', '@requires(resource: "PET")'),
+        requires: { 'Query.pet': 'PET:READ_ANY', 'Pet.secret': 'PET:READ_ANY' },
+      },
+      'SCHEMA_INVALID',
+      /Pet has @requires/,
+    ],
+    [
+      'an @requires on an argument',
+      {
+        schema: withDirectives('secret(all: Boolean @requires(resource: "PET")): String'),
+        requires: { 'Query.pet': 'PET:READ_ANY', 'Pet.secret': 'PET:READ_ANY' },
+      },
+      'SCHEMA_INVALID',
+      /Pet\.secret\.all has @requires/,
+    ],
+    ...[{ requires: { resource: 'PET' } }, [{ name: 'requires', args: {} }]].map(
+      (directives): [string, Record<string, unknown>, string, RegExp] => [
+        `an @requires in extensions as ${Array.isArray(directives) ? 'a list' : 'an object'}`,
+        {
+          schema: own({
+            pet: {
+              type: new GraphQLObjectType({
+                name: 'Pet',
+                fields: { secret: { type: GraphQLInt, extensions: { directives } } },
+              }),
+              resolve: () => ({}),
+            },
+          }),
+          requires: { 'Query.pet': 'PET:READ_ANY' },
+        },
+        'SCHEMA_INVALID',
+        /Pet\.secret has @requires/,
+      ],
+    ),
     [
       'a field that it does not have',
       { schema: own({ pets }), requires: { 'Query.pets': 'PET:READ_ANY', 'Query.pet': 'PET:READ_ANY' } },
@@ -328,6 +383,13 @@ describe("a program's own schema", () => {
         return error.code === code;
       });
     });
+
+  it('can have @requires on fields that are in requires, and that of Apollo Federation', async () => {
+    await serve({
+      schema: withDirectives('secret: String @requires(resource: "PET") weight: Int @requires(fields: "secret")'),
+      requires: { 'Query.pet': 'PET:READ_ANY', 'Pet.secret': 'PET:READ_ANY' },
+    });
+  });
 
   it('gets a context that hides nothing of ours, and whose errors are told as those of resolvers', async () => {
     const { secret } = await keyWith('PET:READ_ANY');

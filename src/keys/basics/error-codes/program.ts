@@ -69,11 +69,14 @@ export const PROGRAM_ERRORS = defineErrors({
     meaning: "The host's part of the GraphQL schema is invalid.",
     causes: [
       'a hook `svc-api:schema` fails, or returns an unexpected value',
-      'a root field lacks `@requires`',
+      'a root field lacks `@requires` or, in a schema that was passed to `createApp`, is not in `requires`',
+      'a schema that was passed to `createApp` has `@requires` on a field that is not in `requires`',
       'a resource has an invalid name',
       'the hook declares or resolves something that is built in',
     ],
-    remedy: 'The error names the plugin. See [Plugins](library.md#in-an-oclif-cli).',
+    remedy:
+      'The error names the plugin, or the fields. See [the hook](library.md#the-hosts-own-resources-and-schema) and ' +
+      '[A schema of your own](library.md#a-schema-of-your-own).',
   },
   FEATURE_INVALID: {
     meaning: "A plugin's part of svc-api, or a choice of features, is invalid.",
