@@ -2018,7 +2018,7 @@ export declare const OUTCOMES: readonly ['accepted', 'forbidden', 'limited', 're
 export interface OwnActions {
 }
 
-export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
+export interface OwnFeature extends Omit<Feature, 'config' | 'fields' | 'onKeys'> {
     readonly onKeys?: OwnKeyListener;
     readonly errors?: ErrorTable;
     readonly config?: FeatureConfig;

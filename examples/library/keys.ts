@@ -12,7 +12,7 @@ const actor: Actor = OPERATOR;
 
 const input: NewKey = { name: 'Invoices', permissions: ['INVOICE:READ_ANY'], expiresIn: '90d', overwrite: true };
 const { key: secret, apiKey }: CreatedKey = await keys.create(input, { actor });
-console.log(`The key of ${apiKey.name} has ${secret.length} characters, and is told once.`);
+console.log(`The key of ${apiKey.name} has ${secret.length} characters. You see it only here.`);
 
 const change: KeyChange = { limits: ['100/m'], description: null };
 const { before, after } = await keys.update(apiKey.id, change, { actor });

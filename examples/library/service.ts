@@ -1,7 +1,7 @@
 import { createApp, listen, loadConfig, openKeys, openLog, startTelemetry } from 'svc-api';
 import type { Config, CreateAppOptions, Log, ServiceApp } from 'svc-api';
 
-// An action beside the built-in ones, which svc-api.yaml declares.
+// An action of your own, which svc-api.yaml declares.
 declare module 'svc-api' {
   interface OwnActions {
     PUBLISH: true;

@@ -33,15 +33,15 @@ export function isCount(value: unknown, most: number): value is number {
 export interface Config {
   /** The absolute path of the file; undefined if there is none. */
   readonly file: string | undefined;
-  /** Resources beside the built-in ones. */
+  /** Resources in addition to the built-in ones. */
   readonly resources: readonly HostResource[];
-  /** Actions beside the built-in ones. */
+  /** Actions in addition to the built-in ones. */
   readonly actions: readonly string[];
   /** The start of new secrets; undefined for `svc`, or that of the host. */
   readonly prefix: string | undefined;
   /** The visibility of the built-in resources. */
   readonly builtinResources: (typeof BUILTIN_RESOURCES)[number];
-  /** Roles beside the built-in ones. */
+  /** Roles in addition to the built-in ones. */
   readonly roles: Readonly<Record<string, readonly Permission[]>>;
   /** Default: bearer alone. */
   readonly credentials: readonly CredentialPlace[];

@@ -292,7 +292,7 @@ describe('the examples of the library, with the packed package', function () {
     const said = await mustRun(process.execPath, ['out/keys.js'], { cwd: folder, env });
     assert.equal(
       said,
-      'The key of Invoices has 66 characters, and is told once.\nLimits:  -> 100/m\nA new secret: true\n' +
+      'The key of Invoices has 66 characters. You see it only here.\nLimits:  -> 100/m\nA new secret: true\n' +
         'Found: Invoices\nNO_GRANTS: An API key needs at least one role or permission.\nThe API key is not valid.\n',
     );
   });

@@ -15,7 +15,7 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'SVC_API_STORE_MODE',
-    meaning: '`shared` accepts a store that other users of the machine can write, who can then create keys.',
+    meaning: 'With `shared`, a store is accepted that other users of the machine can write. They can then create keys.',
     otherwise: '`private`: such a store is refused',
   },
   {
@@ -97,7 +97,7 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'SVC_API_NOTICES_SECRET',
-    meaning: 'The secret that signs notices to a webhook, as whsec_ and base64; several between white space.',
+    meaning: 'The secret that signs notices to a webhook: whsec_ and base64. Separate several secrets by white space.',
     otherwise: 'the file in `secretFile` of the configuration',
   },
   {

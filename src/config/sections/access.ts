@@ -54,7 +54,7 @@ const resource = either(
     v.pipe(
       map({
         name: required(v.pipe(v.string(), json(NAMED))),
-        credentials: optional(v.boolean(), 'It holds credentials, so that VIEWER cannot read it.'),
+        credentials: optional(v.boolean(), 'True if the resource holds credentials. VIEWER then cannot read it.'),
       }),
       v.transform(withoutUndefined),
       rule(invalidResource),
@@ -65,8 +65,8 @@ const resource = either(
 
 export const resources = section({
   description:
-    'Resources beside the built-in ones: capital letters, digits and underscores, at most 64. VIEWER cannot read ' +
-    'those that hold credentials.',
+    'Your own resources, in addition to the built-in ones: capital letters, digits and underscores, at most 64. VIEWER ' +
+    'cannot read those that hold credentials.',
   otherwise: 'none',
   page: 'reference.md',
   schema: () =>
@@ -95,7 +95,8 @@ const action = textWith(invalidAction, { pattern: NAME.source, not: { enum: [...
 
 export const actions = section({
   description:
-    'Actions beside the built-in ones, such as PUBLISH, named like resources. X_ANY also declares X_OWN, and includes it.',
+    'Your own actions, such as PUBLISH, in addition to the built-in ones, named like resources. X_ANY also declares X_OWN, ' +
+    'and includes it.',
   otherwise: 'none',
   page: '#actions',
   schema: () =>
@@ -138,7 +139,8 @@ export function validResources(given: unknown) {
 const PERMISSIONS = 'must be a map of names to lists of permissions.';
 
 export const roles = section({
-  description: 'Roles beside the built-in ones, each a list of permissions. They are named like resources.',
+  description:
+    'Your own roles, in addition to the built-in ones: each is a list of permissions. They are named like resources.',
   otherwise: 'none',
   schema: ({ catalog }) =>
     v.pipe(
@@ -179,7 +181,7 @@ export const policy = section({
       map({
         maxLifetime: optional(
           v.pipe(v.string(), policyRule('maxLifetime'), json(DURATION)),
-          'How far ahead the expiry of a key can lie.',
+          'The longest time until a key expires.',
           { otherwise: 'any expiry, or none' },
         ),
         requireExpiry: optional(v.boolean(), 'Every key must expire.', { otherwise: 'false' }),
@@ -223,11 +225,11 @@ export const limits = section({
   schema: () =>
     map(
       {
-        default: optional(parsed(parseRates, LIMIT), 'For each key that has no limits of its own.', {
+        default: optional(parsed(parseRates, LIMIT), 'Limits of each key that has none of its own.', {
           otherwise: 'no limit',
           page: 'limits.md',
         }),
-        failedCredentials: optional(limit, 'Requests with invalid keys from one address.', {
+        failedCredentials: optional(limit, 'Limit of requests with invalid keys from one address.', {
           otherwise: '20/m',
           page: 'limits.md#keys-that-are-not-valid',
         }),

@@ -83,7 +83,7 @@ export const cors = section({
 });
 
 export const tls = section({
-  description: 'Files in PEM, from the folder of this file.',
+  description: 'Files of a certificate, in PEM. Paths are relative to the folder of this file.',
   otherwise: 'plain HTTP',
   schema: (context) =>
     map(
@@ -183,7 +183,7 @@ export const introspection = section({
 
 export const publicUrl = section({
   description: 'The address under which clients reach the service, with its path.',
-  otherwise: 'the one of each request',
+  otherwise: 'the address of each request',
   page: 'consent.md',
   schema: () => textWith(invalidPublicUrl, { pattern: PUBLIC_URL.source, examples: ['https://keys.example.org'] }),
   into: (publicUrl) => ({ publicUrl }),

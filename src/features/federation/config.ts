@@ -223,7 +223,7 @@ function ruleOf(context: SectionContext) {
   const fields = map({
     name: required(
       textWith((name) => validateName(name)?.message),
-      'Its name, also of the parent of the keys it issues.',
+      'Name of the rule, and of the parent key of the keys that it issues.',
     ),
     issuer: required(issuerOf(context), 'The issuer of the tokens.'),
     when: required(when, 'Claims that a token must have, compared exactly: each a text, or a list of allowed texts.'),

@@ -3,7 +3,7 @@ import { section } from '../../config/section.ts';
 
 export const signIn = section({
   description: 'Sign-in page for people who open a guarded service: "on" or "off".',
-  otherwise: 'only behind guard',
+  otherwise: 'on behind guard, off behind other proxies',
   page: 'guard.md#people',
   schema: () => oneOf(['on', 'off']),
   into: (signIn) => ({ signIn }),

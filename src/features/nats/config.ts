@@ -7,7 +7,7 @@ import { isNatsAddress, NATS_NAME, NATS_NAME_FORM } from './settings.ts';
 const NO_SERVERS = 'The list "servers" is empty. Name at least one, as nats://127.0.0.1:4222.';
 
 export const feed = section({
-  description: 'Lets edges follow over something other than HTTP. Read when the server starts.',
+  description: 'How edges follow this server, in addition to HTTP. Read when the server starts.',
   otherwise: 'HTTP alone',
   page: 'edge.md',
   schema: (context) =>

@@ -41,7 +41,7 @@ function oidcOf(context: SectionContext) {
             rule((issuer) => (isNamed(issuer) ? invalidProvider(issuer) : undefined)),
             json({ pattern: '^https?://' }),
           ),
-          'Its URL, exactly as it calls itself.',
+          'Its URL, exactly as the provider writes it.',
         ),
         'client-id': required(name, 'The id of svc-api at the provider.'),
         'client-secret': required(

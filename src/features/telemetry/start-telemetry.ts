@@ -55,8 +55,8 @@ export interface Telemetry {
 const METRICS_OPTIONS = optionsIn<{ process: boolean }>({ process: required(yesOrNo) });
 
 /**
- * Starts what operators see of the requests of this process, and loads only what is asked for. Where traces cannot be
- * sent, the log says so, and requests are answered all the same.
+ * Starts logs, metrics and traces of the requests of this process. It loads only what the options ask for. If traces
+ * cannot be sent, the log says so, and requests are not affected.
  * @throws KeysError OPTION_INVALID
  * @example
  * const telemetry = await startTelemetry({ metrics: true, requestLog: true, log: await openLog('info') });

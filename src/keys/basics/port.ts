@@ -1,5 +1,5 @@
 /**
- * A feature's own data in a store. The feature declares the port beside its rules, and the store implements it beside
+ * A feature's own data in a store. The feature declares the port with its rules, and the store implements it with
  * the feature's tables, so that neither keys nor transactions depend on the feature.
  * @typeParam Reader methods for use at any time
  * @typeParam Writer the same in a transaction, with methods that change data

@@ -195,7 +195,7 @@ export const HOST_ACTIONS: Rule<readonly string[]> = (value, path) => {
 export interface Vocabulary {
   /** Resources that keys can be granted actions on. Names have capital letters, digits and underscores, at most 64. */
   readonly resources?: readonly HostResource[];
-  /** Actions beside the built-in ones, such as `PUBLISH`. Names as those of resources. `X_ANY` brings `X_OWN`. */
+  /** Actions in addition to the built-in ones, such as `PUBLISH`. Names as those of resources. `X_ANY` brings `X_OWN`. */
   readonly actions?: readonly string[];
 }
 

@@ -115,7 +115,7 @@ function routeOf(context: SectionContext) {
         ),
         allow: optional(
           allowOf(catalog),
-          'A permission, a list of which all are required, { any: [...] }, key for any valid key, or open.',
+          'A permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.',
           { otherwise: '"resource"' },
         ),
         resource: optional(

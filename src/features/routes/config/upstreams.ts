@@ -124,7 +124,7 @@ function upstreamOf(context: SectionContext) {
         'Headers to send with the content of files. They replace what callers send.',
         { page: 'guard.md#a-credential-that-callers-never-see' },
       ),
-      query: optional(sentIn('query', context), 'Query parameters to send, likewise.'),
+      query: optional(sentIn('query', context), 'Query parameters to send, in the same form.'),
       basic: optional(basicOf(context), 'User and password to send with Basic.'),
       rewriteHost: optional(v.boolean(), "Send its own address as the Host instead of the client's."),
       passHeaders: optional(
