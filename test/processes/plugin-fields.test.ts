@@ -264,6 +264,9 @@ describe('a field of a plugin, of each kind', () => {
     const log = await cli(['apikey', 'log']);
     assert.match(log, /notes: first line second line;/);
     assert.match(log, /ports: 443,80 -> -/);
+    await update('CI', ['--beta', '']);
+    await update('CI', ['--beta', 'no']);
+    assert.match(await cli(['apikey', 'log']), /beta: false -> -\n.*beta: - -> false\n/);
   });
 
   it('is declared, planned, exported, imported, backed up and restored', async () => {
@@ -345,6 +348,7 @@ describe('a field of a plugin, of each kind', () => {
       assert.match(text, /443, 80/);
       await visitor.submit('keys/new', { step: 'create' });
       assert.deepEqual(await shown('Form'), valuesOf('set'));
+      assert.match((await visitor.open('audit-log')).text, /created Form .*beta false/);
       await visitor.open(`keys/${id as string}/edit`);
       assert.match(visitor.page!.html, /<textarea[^>]*name="notes"/);
       await visitor.submit('edit', { notes: 'first line\r\n\tsecond line' });

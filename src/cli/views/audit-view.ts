@@ -52,7 +52,8 @@ function changesText(before: AuditValues | null, after: AuditValues | null): str
   const fields = Object.keys(after ?? before ?? {});
   const parts = fields.flatMap((field) => {
     const values = [before, after].filter((side) => side !== null).map((side) => side[field]);
-    if (values.every((value) => isNone(value) || value === false)) return [];
+    const isUnset = (value: unknown) => isNone(value) || (value === false && formOf(field) !== 'boolean');
+    if (values.every(isUnset)) return [];
     return `${field}: ${values.map((value) => valueOf(field, value)).join(' -> ')}`;
   });
   return parts.join('; ') || '-';

@@ -177,21 +177,22 @@ export function Changes({ changes }: { changes: readonly Change[] }) {
     <ul class="changes">
       {shown.map(({ field, before, after }) => (
         <li>
-          <span class="faint">{fieldWords(field)}</span> {!isEmpty(before) && <del>{changeText(before, field)}</del>}
-          {!isEmpty(before) && !isEmpty(after) && ' → '}
-          {!isEmpty(after) && <ins>{changeText(after, field)}</ins>}
+          <span class="faint">{fieldWords(field)}</span>{' '}
+          {!isEmpty(before, field) && <del>{changeText(before, field)}</del>}
+          {!isEmpty(before, field) && !isEmpty(after, field) && ' → '}
+          {!isEmpty(after, field) && <ins>{changeText(after, field)}</ins>}
         </li>
       ))}
     </ul>
   );
 }
 
-function isTold({ before, after }: Change): boolean {
-  return !isEmpty(before) || !isEmpty(after);
+function isTold({ field, before, after }: Change): boolean {
+  return !isEmpty(before, field) || !isEmpty(after, field);
 }
 
-function isEmpty(json: string | null): boolean {
-  return json === null || json === 'null' || json === '[]' || json === 'false';
+function isEmpty(json: string | null, field: string): boolean {
+  return json === null || json === 'null' || json === '[]' || (json === 'false' && formOf(field) !== 'boolean');
 }
 
 /** `expiresAt` is "expires at". */
