@@ -285,7 +285,7 @@ export abstract class BaseCommand extends Command {
     if (error instanceof ReportedFailure) throw this.asReported(error);
     const { presentFailure } = await import('./explain/present.ts');
     if (isKeysError(error) && errorEntry(error.code) === undefined) await loadErrorCodes();
-    if (isParserError(error)) showAddedFlags(this.config.findCommand(this.ctor.id), this.ctor.flags);
+    showAddedFlags(this.config.findCommand(this.ctor.id), this.ctor.flags);
     const { code, message, exit, text } = presentFailure(error, this.failed);
     // An error of oclif's parser contains all arguments.
     this.logger.debug({ err: isParserError(error) ? message : error }, 'the command failed');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { Visitor } from '../features/console/support/console.ts';
+import { cliOnTerminal, KEYS } from '../support/pty.ts';
 import { DataFolder } from '../support/plugins.ts';
 import { runCliWithInput } from '../support/process.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
@@ -151,6 +152,18 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 const NAMES = Object.keys(KINDS);
+/** What prompts say of values that are not any text. */
+const PROMPTED: Readonly<Record<string, string>> = {
+  costCentre: ' <number>',
+  share: ' <number>',
+  risk: ' <LOW|HIGH>',
+  ports: ' <number,…>',
+  weights: ' <number,…>',
+  stages: ' <dev|prod,…>',
+  extra: ' <json>',
+  reviewBy: ' <date>',
+  beta: ' <yes|no>',
+};
 const NONE = Object.fromEntries(NAMES.map((name) => [name, KINDS[name]!.type.startsWith('[') ? [] : null]));
 const valuesOf = (of: 'set' | 'other') => Object.fromEntries(NAMES.map((name) => [name, KINDS[name]![of][1]]));
 
@@ -254,6 +267,8 @@ describe('a field of a plugin, of each kind', () => {
     for (const flag of ['--no-ports', '--no-stages']) assert.ok(help.includes(flag), flag);
     for (const flag of ['--risk=<LOW|HIGH>', '--stages=<dev|prod,…>', '--cost-centre=<number>', '--beta=<yes|no>'])
       assert.ok(help.includes(flag), flag);
+    const { stderr } = await runCliWithInput('', ['apikey', 'update', 'CI'], { env: data.env });
+    assert.match(stderr, /nothing to change.*\[--cost-centre <number>\]/s);
     const { error } = await json(['apikey', 'update', 'CI', '--beta'], { code: 2 });
     assert.match(error as string, /Pass --beta <yes\|no>/);
     const misspelt = await json(['apikey', 'update', 'CI', '--cost-center', '1'], { code: 2 });
@@ -343,6 +358,7 @@ describe('a field of a plugin, of each kind', () => {
       assert.match((await visitor.open('keys?costCentre=42&ports=80&share=0.1')).text, /1–1 of 1/);
       await visitor.open('keys/new');
       const fields = { name: 'Form', role: 'GUEST', expiry: 'latest', step: 'preview', ...texts };
+      assert.match(visitor.page!.html, /<select id="beta"[^>]*><option value="">none<.*?>yes<.*?>no</);
       const { html, text } = await visitor.submit('keys/new', fields);
       assert.ok(html.includes('first line\n\tsecond line'), html);
       assert.match(text, /443, 80/);
@@ -351,6 +367,8 @@ describe('a field of a plugin, of each kind', () => {
       assert.match((await visitor.open('audit-log')).text, /created Form .*beta false/);
       await visitor.open(`keys/${id as string}/edit`);
       assert.match(visitor.page!.html, /<textarea[^>]*name="notes"/);
+      assert.match(visitor.page!.html, /<select id="risk".*<option value="HIGH" selected.*<select id="beta"/);
+      assert.match(visitor.page!.html, /<select id="beta".*<option value="false" selected[^>]*>no</);
       await visitor.submit('edit', { notes: 'first line\r\n\tsecond line' });
       assert.equal(visitor.page!.path, `keys/${id as string}`);
       await visitor.open(`keys/${id as string}/edit`);
@@ -361,6 +379,39 @@ describe('a field of a plugin, of each kind', () => {
       await visitor.submit('edit', Object.fromEntries(NAMES.map((name) => [name, ''])));
       assert.deepEqual(await shown('New'), NONE);
     }));
+
+  it('is asked for by prompts that say so, with what it takes', async () => {
+    data.install('svc-api-kinds', pluginWith().replaceAll(removable, `asked: true, ${removable}`));
+    const args = ['apikey', 'create', '--roles', 'GUEST', '--expires-in', '1d', '--description', ''];
+    const terminal = cliOnTerminal(args, { ...data.env, SVC_API_DATABASE: database });
+    try {
+      await terminal.answer('? Name', `CI${KEYS.enter}`);
+      await terminal.answer('? motto (optional)', `${KINDS['motto']!.set[0]}${KEYS.enter}`);
+      await terminal.answer('? notes (optional)', `one line${KEYS.enter}`);
+      for (const name of NAMES.slice(2)) {
+        await terminal.see(`? ${name}${PROMPTED[name] ?? ''} (optional)`);
+        terminal.type(`${KINDS[name]!.wrong[0]![0]}${KEYS.enter}`);
+        await terminal.see('> ');
+        terminal.type(`${KEYS.ctrlU}${KINDS[name]!.set[0]}${KEYS.enter}`);
+      }
+      assert.equal(await terminal.end(), 0);
+    } finally {
+      terminal.close();
+    }
+    assert.deepEqual(await shown('CI'), { ...valuesOf('set'), notes: 'one line' });
+  });
+
+  it('has its words completed in shells', async () => {
+    const completed = async (line: string) => {
+      const env = { ...data.env, SVC_API_DATABASE: database, COMP_LINE: `svc-api apikey ${line}` };
+      const { stdout } = await runCliWithInput('', ['apikey', 'autocomplete', 'bash', '--complete'], { env });
+      return stdout.trim().split('\n').slice(1);
+    };
+    assert.deepEqual(await completed('create --risk '), ['LOW', 'HIGH']);
+    assert.deepEqual(await completed('update --where-stages prod,d'), ['prod,dev']);
+    assert.deepEqual(await completed('list --beta '), ['yes', 'no']);
+    assert.deepEqual(await completed('create --cost'), ['--cost-centre']);
+  });
 
   it('takes choices in upper and lower case', async () => {
     await create('CI', '--risk', 'high', '--stages', 'PROD,prod,Dev');

@@ -103,6 +103,11 @@ const LISTS = FIELDS.filter(({ field }) => field.form === 'list' && !field.isKep
   none: `no-${kebab(listed.name)}`,
 }));
 
+/** The words that the field of a flag can have; undefined for any text. */
+export function wordsOfFlag(flag: string): readonly string[] | undefined {
+  return FIELDS.find((each) => each.flag === flag)?.field.words;
+}
+
 function flagsOf(table: FieldTable) {
   const flags = fieldsOf(table).map(([name, field]) => {
     const { form, help, example = 'text' } = field;

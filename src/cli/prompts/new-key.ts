@@ -92,8 +92,9 @@ async function askForFields(prompts: Prompts, request: KeyRequest): Promise<KeyR
   const answers: Record<string, unknown> = {};
   for (const [name, field] of fieldsOf()) {
     if (!field.isAsked || request[name] !== undefined) continue;
+    const example = field.example === undefined ? '' : ` <${field.example}${field.form === 'list' ? ',…' : ''}>`;
     const text = await prompts.input({
-      message: `${field.label} (optional)`,
+      message: `${field.label}${example} (optional)`,
       validate: (answer) => verdict(field.validate(valueOfText(field, answer))[0]),
     });
     answers[name] = valueOfText(field, text);

@@ -40,7 +40,7 @@ interface AnyAddedField {
   readonly label: string;
   /** A sentence for flags, forms and schemas. */
   readonly help: string;
-  /** A value as flags show it. Default: text. */
+  /** A value as flags and prompts show it. Default: text. */
   readonly example?: string;
   /** True if prompts for a new key ask for it. */
   readonly asked?: boolean;

@@ -59,7 +59,7 @@ export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
   readonly help: string;
   /** Its descriptions in GraphQL. Default: `help`. */
   readonly graphql?: { readonly output?: string; readonly input?: string };
-  /** A value as flags show it. Default: text. */
+  /** A value as flags and prompts show it. Default: text. */
   readonly example?: string;
   /** Its flag, if named differently. Stores contain it for fields with a filter: never change it. */
   readonly flag?: string;
@@ -69,6 +69,8 @@ export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
   readonly isKept?: boolean;
   /** True for a text of several lines. */
   readonly hasLines?: boolean;
+  /** The words that its text, or each item, can be. Default: any text. */
+  readonly words?: readonly string[];
   /** The words for a missing value. Default: none. */
   readonly noneText?: string;
   /** The filter that selects keys by it. Default: none. */
@@ -249,6 +251,7 @@ export function word<const Word extends string>({
     return {
       ...common,
       form: 'text',
+      words,
       none: null,
       schema: { enum: [...words, '', null] },
       rule: orNull(anyText) as Rule<Word | null>,
@@ -269,7 +272,7 @@ function flag(common: Common) {
   return (): Field<boolean | null> => {
     const message = `The ${common.label.toLowerCase()} must be true or false.`;
     const fits = (value: unknown): value is boolean | null => value === null || typeof value === 'boolean';
-    const words = new Map<string, boolean | null>([
+    const meanings = new Map<string, boolean | null>([
       ['', null],
       ['true', true],
       ['yes', true],
@@ -279,12 +282,13 @@ function flag(common: Common) {
     return {
       ...common,
       form: 'boolean',
+      words: ['yes', 'no'],
       none: null,
       schema: { type: ['boolean', 'null'] },
       rule: orNull(yesOrNo),
       validate: (given) => (fits(given) ? [] : [{ code: 'INPUT_INVALID', message }]),
       fromText: (text) => {
-        const value = words.get(text.trim().toLowerCase());
+        const value = meanings.get(text.trim().toLowerCase());
         return value === undefined ? (Number.NaN as never) : value;
       },
       read: (given) => given,
@@ -391,7 +395,7 @@ function isJson(value: unknown): boolean {
 /** A list of distinct values of another field. @param most the number of items */
 function listOfField({ most, ...common }: Common & { most: number }, item: AnyField) {
   return (): Field<readonly unknown[]> => {
-    const { form, fromText } = item;
+    const { form, fromText, words } = item;
     const read = (given: readonly unknown[]) => [
       ...new Set(given.map((each) => item.read(each) as unknown).filter((each) => each !== null)),
     ];
@@ -403,6 +407,7 @@ function listOfField({ most, ...common }: Common & { most: number }, item: AnyFi
       ...common,
       form: 'list',
       ...(item.numbers && { numbers: item.numbers }),
+      ...(words && { words }),
       none: [],
       schema: { type: 'array', items: withoutNull(item.schema) },
       rule: form === 'number' ? listOf(anyNumber) : listOf(anyText),

@@ -1,6 +1,6 @@
 import type { Command } from '@oclif/core/command';
 import type { CommandLine } from './command-line.ts';
-import { WHERE } from '../../../cli/input/key-flags.ts';
+import { WHERE, wordsOfFlag } from '../../../cli/input/key-flags.ts';
 import { COLUMN_NAMES } from '../../../cli/views/key-view.ts';
 import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../../keys/audit/index.ts';
 import { PERIODS, STATUSES } from '../../../keys/key/index.ts';
@@ -97,7 +97,7 @@ const KINDS_OF_ARGUMENTS: Readonly<Record<string, ValueKind>> = {
 /** The kind of a flag's value; undefined for any text. */
 function kindOfFlag(flag: string): ValueKind | undefined {
   const name = flag.startsWith(WHERE) ? flag.slice(WHERE.length) : flag;
-  return Object.hasOwn(KINDS_OF_FLAGS, name) ? KINDS_OF_FLAGS[name] : undefined;
+  return Object.hasOwn(KINDS_OF_FLAGS, name) ? KINDS_OF_FLAGS[name] : wordsOfFlag(name);
 }
 
 /** The kind of an argument; undefined for any text. */

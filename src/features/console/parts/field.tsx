@@ -2,13 +2,14 @@ import type { JSX } from 'hono/jsx';
 import { formatTime, readDay, readDuration } from '../../../keys/basics/index.ts';
 import { KEY_FIELD } from '../session-auth.ts';
 
-/** A field with its label, help and problem. @param hasLines true for several lines */
+/** A field with its label, help and problem. @param hasLines true for several lines @param choices all values beside none */
 export function TextField({
   name,
   label,
   help,
   problem,
   hasLines,
+  choices,
   ...attributes
 }: {
   name: string;
@@ -16,6 +17,7 @@ export function TextField({
   help?: string;
   problem?: string | undefined;
   hasLines?: boolean | undefined;
+  choices?: readonly (readonly [value: string, text: string])[] | undefined;
 } & JSX.IntrinsicElements['input']) {
   const described = [problem !== undefined && `${name}-problem`, help !== undefined && `${name}-help`].filter(Boolean);
   const common = {
@@ -29,7 +31,16 @@ export function TextField({
   return (
     <div class="field">
       <label for={name}>{label}</label>
-      {hasLines ? (
+      {choices ? (
+        <select {...common}>
+          <option value="">none</option>
+          {choices.map(([value, text]) => (
+            <option value={value} selected={attributes.value === value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      ) : hasLines ? (
         <textarea {...common} rows={4}>
           {attributes.value}
         </textarea>

@@ -63,6 +63,12 @@ interface FieldParts {
   readonly problems: ReadonlyMap<string, string>;
 }
 
+/** The words of a field that is one of them, each as it is sent and as it is shown. */
+function choicesOf(field: FieldTable[string]): (readonly [value: string, text: string])[] | undefined {
+  if (field.form === 'list') return undefined;
+  return field.words?.map((word) => [textOf(valueOfText(field, word)), word]);
+}
+
 function Fields({ names, texts, problems }: FieldParts & { names: readonly FieldName[] }) {
   return (
     <>
@@ -73,6 +79,7 @@ function Fields({ names, texts, problems }: FieldParts & { names: readonly Field
           help={keyFields[name].help}
           value={texts[name]}
           hasLines={keyFields[name].hasLines}
+          choices={choicesOf(keyFields[name])}
           problem={problems.get(name)}
         />
       ))}
