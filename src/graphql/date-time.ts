@@ -17,7 +17,7 @@ import { badInput } from './resolve.ts';
  */
 export const DateTime = new GraphQLScalarType({
   name: 'DateTime',
-  description: 'An RFC 3339 date and time. Answers have it in UTC.',
+  description: 'A date and time in the format of RFC 3339. Answers are in UTC.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   parseValue: (value) => {
     // The command line also accepts a space between date and time, and around them.

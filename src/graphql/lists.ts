@@ -11,7 +11,7 @@ export function listResolversOf(keys: KeysService): Resolvers {
     apiKeyList: async (_, args, { principal }) => {
       const { first, offset, sort, descending, createdByOperator, createdBy, ...filter } = args;
       if (createdByOperator && createdBy != null)
-        throw badInput('Pass either "createdBy" or "createdByOperator": no key is the operator.');
+        throw badInput('Pass either "createdBy" or "createdByOperator", not both.');
       const { isSorted, ...page } = await does.apiKeyList(
         {
           query: {

@@ -94,7 +94,7 @@ export function refuseNulls<Input extends object, Meaningful extends string = ne
   const nulls = Object.entries(input).filter(([field, value]) => value === null && !allowed.includes(field));
   assertValid(
     nulls.map(([field]): Issue => {
-      const message = `"${field}" is null, which means nothing here. Leave it out, or give it a value.`;
+      const message = `"${field}" must not be null. Leave it out, or give it a value.`;
       return { code: 'INPUT_INVALID', message, field };
     }),
   );

@@ -154,7 +154,9 @@ export async function createSchema(
     );
     // Such a field would always answer null.
     if (unresolved.length > 0)
-      throw new Error(`The schema is invalid: ${unresolved.join(', ')} must have a resolver, as every root field.`);
+      throw new Error(
+        `The schema is invalid: ${unresolved.join(', ')} must have a resolver, because every root field needs one.`,
+      );
     for (const field of rootFieldsOf(schema)) allowNull(field);
     keepToBudget(schema);
     clampBuiltInDates(schema, own);

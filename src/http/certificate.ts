@@ -61,7 +61,7 @@ async function readPem(path: string, forbiddenRights = 0): Promise<Buffer> {
 
 function privateKeyIn(pem: Buffer, path: string): KeyObject {
   if (pem.includes('ENCRYPTED'))
-    throw invalid(path, 'is encrypted. Take the passphrase off it (openssl pkey), and keep others from reading it');
+    throw invalid(path, 'is encrypted. Remove its passphrase (openssl pkey), and let only its owner read it');
   return parse(() => createPrivateKey(pem), path, 'is not a private key in PEM');
 }
 

@@ -337,13 +337,13 @@ function refusedReply(type: ResponseType, { code, message, headers }: RequestRef
 
 /** The reply to a request with another method. */
 function methodNotAllowed(): ErrorReply {
-  const message = 'GraphQL is served by POST, and queries by GET as well.';
+  const message = 'Send GraphQL by POST. You can also send queries by GET.';
   return errorReply('METHOD_NOT_ALLOWED', message, { Allow: 'GET, HEAD, POST' });
 }
 
 /** The refusal of a mutation in the URL of a GET request. */
 function mutationByUrl(): RequestRefused {
-  return new RequestRefused('METHOD_NOT_ALLOWED', 'Mutations are served by POST only.', { Allow: 'POST' });
+  return new RequestRefused('METHOD_NOT_ALLOWED', 'Send mutations by POST.', { Allow: 'POST' });
 }
 
 /** True if the parameters of a request are in its URL, so that it can only read. */
@@ -381,7 +381,7 @@ export interface GraphQLParameters {
 export const MAX_SEARCH_LENGTH = 8192;
 const NAMES: ReadonlySet<string> = new Set(['query', 'operationName', 'variables', 'extensions']);
 const NO_BATCHES =
-  'The body is a batch, a JSON array of operations, which is not supported: turn batching off in the client, and ' +
+  'The body is a JSON array, but batches are not supported: turn batching off in the client, and ' +
   'send each operation in a request of its own.';
 
 /**
@@ -440,7 +440,7 @@ function checkParameters({
   if (variables !== null && !isObject(variables)) throw badRequest('"variables" must be an object.');
   if (extensions !== null && !isObject(extensions)) throw badRequest('"extensions" must be an object.');
   if (query == null && isObject(extensions?.['persistedQuery'])) throw persistedQueryNotSupported();
-  if (typeof query !== 'string') throw badRequest('"query" must be a string that holds a GraphQL document.');
+  if (typeof query !== 'string') throw badRequest('"query" must be a string with a GraphQL document.');
   return { query, operationName, variables };
 }
 

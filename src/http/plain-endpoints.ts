@@ -76,7 +76,7 @@ const pageWith = (links: readonly HomeLink[], { create }: NamedCommands) => `<!d
 <style>${STYLE}</style>
 <main>
 <h1>svc-api</h1>
-<p>This is a GraphQL service for programs. It answers those that send a valid API key.</p>
+<p>This is a GraphQL service for programs. It answers requests with a valid API key.</p>
 <dl>
 <dt><code>POST /graphql</code></dt>
 <dd>GraphQL, with <code>Authorization: Bearer &lt;API key&gt;</code> and <code>Content-Type: application/json</code>;

@@ -191,7 +191,7 @@ export function requestCheck(keys: CheckOptions['keys']): RequestCheck {
     const received = receivedBy(request, options);
     if (options.audience !== undefined) received.to = requestTo(options.audience);
     if (options.resource !== undefined && received.method === undefined)
-      throw invalidOption(CALLER, '"resource" is decided by the method of a request, which this one does not say.');
+      throw invalidOption(CALLER, '"resource" needs the method of the request, which this request does not have.');
     return published(await checker.enter(received, askedBy(options)));
   };
 }

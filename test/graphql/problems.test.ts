@@ -90,7 +90,7 @@ describe('the issues of an input over GraphQL', () => {
         placesOf(problems),
         fields.map((field) => ['INPUT_INVALID', field]),
       );
-      const message = `"${fields[0]}" is null, which means nothing here. Leave it out, or give it a value.`;
+      const message = `"${fields[0]}" must not be null. Leave it out, or give it a value.`;
       assert.equal(problems[0]!.message, message);
     }
     assert.equal(await countKeys(test.store.repository), 1);

@@ -24,7 +24,7 @@ describe('the addresses of the server', () => {
   });
 
   it('serve GraphQL by POST and GET only', async () => {
-    const body = error('GraphQL is served by POST, and queries by GET as well.', 'METHOD_NOT_ALLOWED');
+    const body = error('Send GraphQL by POST. You can also send queries by GET.', 'METHOD_NOT_ALLOWED');
     for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       assert.deepEqual(
         await ask('/graphql?query={online}', { method, headers: { authorization } }),

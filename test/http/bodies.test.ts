@@ -39,7 +39,7 @@ describe('a body', () => {
   }
 
   const NO_BATCHES =
-    'The body is a batch, a JSON array of operations, which is not supported: turn batching off in the client, and ' +
+    'The body is a JSON array, but batches are not supported: turn batching off in the client, and ' +
     'send each operation in a request of its own.';
   const bad: [what: string, body: string | Buffer, message: string][] = [
     ['empty', '', 'The body is empty; it must be a JSON object with a query.'],
@@ -50,12 +50,8 @@ describe('a body', () => {
     ['a text', '"{ online }"', 'The body must be a JSON object with a query.'],
     ['null', 'null', 'The body must be a JSON object with a query.'],
     ['not UTF-8', Buffer.from('{"query":"{ online } # \u00fc"}', 'latin1'), 'The body is not valid UTF-8.'],
-    ['without a query', '{}', '"query" must be a string that holds a GraphQL document.'],
-    [
-      'with a query that is no text',
-      '{"query":{"online":true}}',
-      '"query" must be a string that holds a GraphQL document.',
-    ],
+    ['without a query', '{}', '"query" must be a string with a GraphQL document.'],
+    ['with a query that is no text', '{"query":{"online":true}}', '"query" must be a string with a GraphQL document.'],
     ['with variables in an array', '{"query":"{ online }","variables":[]}', '"variables" must be an object.'],
     ['with variables in a text', '{"query":"{ online }","variables":"{}"}', '"variables" must be an object.'],
     [

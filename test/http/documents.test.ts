@@ -121,7 +121,7 @@ describe('a document', () => {
       'with a fragment of 1,000 fields that is not used',
       { query: `{ online } fragment A on Query { ${'online '.repeat(1000)} }` },
       'LIMIT_EXCEEDED',
-      /more than 2500 pairs of fields with one name in one place/,
+      /more than 2500 pairs of fields with the same name in the same place/,
     ],
     ['that subscribes', { query: 'subscription { online }' }, 'BAD_REQUEST', /Subscriptions are not supported/],
     ['with a syntax error', { query: '{ online' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found <EOF>/],

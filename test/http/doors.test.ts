@@ -360,7 +360,7 @@ describe('keys.check', () => {
     }
     await assert.rejects(check({ secret: admin }, { resource: 'DOCKER' }), {
       code: 'OPTION_INVALID',
-      message: 'keys.check: "resource" is decided by the method of a request, which this one does not say.',
+      message: 'keys.check: "resource" needs the method of the request, which this request does not have.',
     });
   });
 

@@ -112,7 +112,7 @@ describe('a query by GET', () => {
           allow: 'POST',
           type: `${accept}; charset=utf-8`,
           body: {
-            errors: [{ message: 'Mutations are served by POST only.', extensions: { code: 'METHOD_NOT_ALLOWED' } }],
+            errors: [{ message: 'Send mutations by POST.', extensions: { code: 'METHOD_NOT_ALLOWED' } }],
           },
         });
       }
@@ -133,8 +133,8 @@ describe('a query by GET', () => {
   });
 
   const rows: [what: string, search: string, message: string][] = [
-    ['no query', '', '"query" must be a string that holds a GraphQL document.'],
-    ['an empty query', 'query=', '"query" must be a string that holds a GraphQL document.'],
+    ['no query', '', '"query" must be a string with a GraphQL document.'],
+    ['an empty query', 'query=', '"query" must be a string with a GraphQL document.'],
     ['two queries', 'query={online}&query={me{id}}', '"query" is in the URL twice.'],
     ['two sets of variables', 'query={online}&variables={}&variables={}', '"variables" is in the URL twice.'],
     ['variables that are not JSON', 'query={online}&variables={', '"variables" in the URL is not valid JSON.'],

@@ -124,11 +124,7 @@ describe('TLS', () => {
       ({ key }) => writeFileSync(key, OTHER.key),
       /key\.pem is not the key of the certificate/,
     ],
-    [
-      'an encrypted key',
-      ({ key }) => writeFileSync(key, encrypted),
-      /key\.pem is encrypted\. Take the passphrase off it/,
-    ],
+    ['an encrypted key', ({ key }) => writeFileSync(key, encrypted), /key\.pem is encrypted\. Remove its passphrase/],
     [
       'a broken chain',
       ({ cert }) => writeFileSync(cert, FIRST.cert + OTHER.cert.replace('MII', '###')),

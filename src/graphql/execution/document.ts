@@ -219,7 +219,7 @@ function checkRepeatedFields(document: DocumentNode): void {
     // Validation also compares the fields of fragments that no operation uses.
     if (definition.kind === Kind.OPERATION_DEFINITION || definition.kind === Kind.FRAGMENT_DEFINITION) {
       if (pairsIn([definition.selectionSet]) > MAX_REPEATED_PAIRS)
-        throw limitExceeded('pairs of fields with one name in one place', MAX_REPEATED_PAIRS);
+        throw limitExceeded('pairs of fields with the same name in the same place', MAX_REPEATED_PAIRS);
     }
 
   function pairsIn(sets: readonly SelectionSetNode[]): number {
@@ -258,7 +258,7 @@ function pairsOf(count: number): number {
 }
 
 function limitExceeded(what: string, limit: number): GraphQLError {
-  return new GraphQLError(`The document has more than ${limit} ${what}, the maximum allowed.`, {
+  return new GraphQLError(`The document has more than ${limit} ${what}, which is the limit.`, {
     extensions: { code: 'LIMIT_EXCEEDED' },
   });
 }

@@ -679,8 +679,8 @@ export const fixedFields = defineFields({
       help: 'The only address that the key is valid for, with all paths below it.',
       graphql: {
         output:
-          'The only address that it is valid for, with all paths below it, as an application requested; null if it is ' +
-          'not limited to one.',
+          'The only address that it is valid for, with all paths below it, as an application requested; null if it ' +
+          'is valid everywhere.',
       },
     }),
     audienceRestriction,

@@ -64,7 +64,7 @@ export const OPERATIONS = {
   }),
   policy: reading({
     needs: 'CONFIG:READ_ANY',
-    does: 'The demands of the service on all keys.',
+    does: 'The rules for all keys, from "policy" in svc-api.yaml.',
     run: ({ catalog }) => catalog.policy,
   }),
 
@@ -81,7 +81,9 @@ export const OPERATIONS = {
   }),
   updateApiKey: changing({
     needs: 'API_KEY:UPDATE_OWN',
-    does: 'Changes a key; omitted fields stay as they are. With only UPDATE_OWN: the key itself and the keys that it created.',
+    does:
+      'Changes a key; omitted fields stay as they are. With only UPDATE_OWN: the key itself and the keys that it ' +
+      'created.',
     run: (keys, input: ById & { change: KeyChange }, actor) => keys.update(input.id, input.change, actor),
   }),
   setApiKeyEnabled: changing({
@@ -92,7 +94,8 @@ export const OPERATIONS = {
   rotateApiKey: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does:
-      'Gives a key a new secret; the previous one keeps working until the grace period ends. The caller must hold every ' +
+      'Gives a key a new secret; the previous one keeps working until the grace period ends. The caller must hold ' +
+      'every ' +
       `permission of the key. ${AS_UPDATE}`,
     run: (
       keys,
@@ -132,7 +135,8 @@ export const OPERATIONS = {
   narrowApiKeys: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does:
-      'Disables keys, or lets them expire earlier, in one transaction: all of them, or none. Keys already in that state ' +
+      'Disables keys, or lets them expire earlier, in one transaction: all of them, or none. Keys already in that ' +
+      'state ' +
       `stay as they are. ${AS_UPDATE}`,
     run: changeMany,
   }),
@@ -146,8 +150,8 @@ export const OPERATIONS = {
   auditLog: reading({
     needs: 'LOGS:READ_ANY',
     does:
-      'The audit log, newest first. A key that cannot read all keys gets the entries about or by keys that it can read, ' +
-      'and entries that concern no key; names of other keys are null.',
+      'The audit log, newest first. A key that cannot read all keys gets the entries about or by keys that it can ' +
+      'read, and entries that concern no key; names of other keys are null.',
     run: (keys, { request, place }: { request: AuditRequest; place?: { before?: number; after?: number } }, actor) =>
       keys.audit.read(request, actor, place),
   }),
