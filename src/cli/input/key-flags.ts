@@ -130,7 +130,9 @@ export const restrictionFlags = {
     helpValue: '100/m',
   }),
   budget: Flags.string({
-    description: 'Total number of requests the key can make (a route can count more than once). It never refills.',
+    description:
+      'Total number of requests the key can make. It never refills. On some routes, a request can count more than ' +
+      'once.',
     helpValue: '<number>',
   }),
   uses: Flags.string({ description: 'Number of times the key can be used: 1 for once.', helpValue: '<number>' }),
@@ -189,7 +191,7 @@ export const listFlags = {
     helpValue: '<name>',
   }),
   'unused-for': Flags.string({
-    description: 'Only keys that were neither created nor accepted for this time.',
+    description: 'Only keys that are older than this, and have not been used for as long.',
     helpValue: '90d',
   }),
   'expires-within': Flags.string({
@@ -220,7 +222,7 @@ export const changeFlags = {
       none,
       Flags.boolean({
         description: noneText
-          ? `Remove the restriction: ${label.toLowerCase()} ${noneText}.`
+          ? `Remove the restriction. The key can then be ${label.toLowerCase()} ${noneText}.`
           : `Remove all ${label.toLowerCase()}.`,
       }),
     ]),

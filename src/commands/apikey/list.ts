@@ -116,7 +116,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     sort: Flags.string({
       description:
         `Sort by: ${SORTS.join(', ')}. Keys without a value come last. ` +
-        `By name, or with --all: at most ${MAX_SELECTED} keys.`,
+        `Sorting by name, or with --all, works for at most ${MAX_SELECTED} keys.`,
       helpValue: '<field>',
     }),
     'exit-code': Flags.boolean({ description: 'Exit with 1 if any key matches, and with 0 if none does.' }),

@@ -17,9 +17,9 @@ const MAX_NAMES = 10;
 export default class Rotate extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'Replace the secret of an API key, without downtime.';
-  static override description = `The new secret is written to stdout, once. Id, name, grants and counts stay. \
-The previous secret works until the grace period ends. The grace period starts now, or when the new secret is first used: \
-then nothing breaks if the new secret gets lost. \
+  static override description = `The new secret is written to stdout, once. The key keeps its id, name, grants and counts. \
+The previous secret works until the grace period ends. By default, that period starts now. With --activate on-first-use, \
+it starts when the new secret is first used, so that nothing breaks if the new secret gets lost. \
 A key has two secrets at most; --finish and --rollback revoke one of them.`;
   static override examples = examplesOf([
     ['A new secret; the previous one works for a day', 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy")'],
@@ -49,8 +49,8 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     }),
     since: Flags.string({
       description:
-        'With --disable-created: only keys created since this date (its start in UTC), RFC 3339 date ' +
-        'and time, or an age.',
+        'With --disable-created: only keys created from this time on: a date (from 00:00 UTC), an RFC 3339 date ' +
+        'and time, or how long ago.',
       helpValue: '<date>|24h',
     }),
   };

@@ -22,7 +22,7 @@ export const review: OwnFeature = {
         },
         attest: {
           description:
-            'Record this statement in the audit log, with the SHA-256 of the CSV: add --csv to have that file.',
+            'Record this statement in the audit log, with the SHA-256 of the CSV. Add --csv to print that CSV.',
           value: '<text>',
           group: 'REVIEW',
         },

@@ -16,7 +16,7 @@ export default class Apply extends KeyCommand {
     'If a key has expired by its "expiresIn", it is renewed with a new secret. ' +
     'If its secret is older than its "rotate" allows, the key is rotated. ' +
     'All changes are made in one transaction. ' +
-    'Failures exit with 1 under --dry-run, so that 2 only ever means changes.';
+    'With --dry-run, exit code 2 always means changes: failures exit with 1.';
   static override examples = examplesOf([
     ['Show what would change', '-f keys.yaml --dry-run'],
     [
@@ -53,7 +53,7 @@ export default class Apply extends KeyCommand {
     }),
     exec: Flags.string({
       description:
-        'Command of the shell that gets each new secret on stdin, one run a key, with SVC_API_KEY_NAME and ' +
+        'Shell command that gets each new secret on stdin. It runs once for each key, with SVC_API_KEY_NAME and ' +
         'SVC_API_KEY_ID in its environment. If it fails, the secret of that key is revoked.',
       helpValue: '<command>',
     }),

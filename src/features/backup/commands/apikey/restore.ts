@@ -22,9 +22,9 @@ export default class Restore extends StoreCommand {
   static override isAtTop = true;
   static override summary = 'Restore a backup. What was revoked since then stays revoked.';
   static override description =
-    'First checks the backup and compares it with the store, then makes the keys of the store those of the backup. ' +
-    'Access that was revoked since stays revoked: deleted keys stay deleted, and disabled, rotated or narrowed ' +
-    'keys stay as they are, unless you name them in --restore-revoked. ' +
+    'Checks the backup, compares it with the store, and then restores the keys as they are in the backup. ' +
+    'Access that was revoked since stays revoked: deleted keys stay deleted, and keys that were disabled or ' +
+    'rotated, or lost access, stay as they are, unless you name them in --restore-revoked. ' +
     'Keys that were created since are deleted. ' +
     'All these keys are listed, and you are asked first. ' +
     'The audit log and the usage of the store stay. ' +

@@ -9,15 +9,15 @@ export default class Autocomplete extends BaseCommand {
   static override isAtTop = true;
   static override enableJsonFlag = false;
   static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;
-  static override summary = 'Print a script with which a shell completes commands, flags, values, and names of keys.';
+  static override summary = 'Print a script that lets a shell complete commands, flags, values and names of keys.';
   static override description =
     'In a CLI that has svc-api as a plugin, the script completes the commands of svc-api under the name of that CLI, ' +
-    'and leaves the others to what completed them before.';
+    'and leaves the other commands to the completion that the CLI already has.';
   static override examples = examplesOf([
-    ['Install it in bash, for all shells to come', 'bash >> ~/.bashrc'],
-    ['Install it in zsh, for all shells to come', 'zsh >> ~/.zshrc'],
+    ['Install it in bash, for new shells', 'bash >> ~/.bashrc'],
+    ['Install it in zsh, for new shells', 'zsh >> ~/.zshrc'],
     [
-      'Install it in fish, for all shells to come',
+      'Install it in fish, for new shells',
       'mkdir -p ~/.config/fish/conf.d && ' +
         '<%= config.bin %> <%= command.id %> fish >\n~/.config/fish/conf.d/<%= config.bin %>.fish',
     ],

@@ -35,16 +35,15 @@ export default class Revoke extends KeyCommand {
   static override summary = 'Revoke an API key, by its name or its secret.';
   static override description =
     'Disables the key, so that its child keys are refused as well. --delete deletes it with its child keys instead. ' +
-    'On a terminal, you are asked first.\n' +
-    'With -, the secret is read from stdin, or from a prompt. It cannot be an argument, which every user of the ' +
-    'machine could see. If it is the previous secret of a rotation, only that secret is revoked, unless you pass ' +
-    '--delete or --undo-changes: these are about the whole key. With --server, the secret is all that is needed to ' +
-    'disable its key: you need no other key.\n' +
-    '--undo-changes is for a leaked key: it disables the key and all its child keys, and undoes their changes to other ' +
-    'keys. Secrets that the key issued for other keys are revoked: the previous secret is restored if it is still in ' +
-    'its grace period, otherwise that key is disabled. Permissions that the key added are removed, keys that it enabled ' +
-    'are disabled, and requests of applications that it approved are cancelled. The plan is shown first, and everything ' +
-    'happens in one transaction. A deleted key is found by its name or id.';
+    'On a terminal, you are asked first.\nWith -, the secret is read from stdin, or from a prompt. It cannot be an ' +
+    'argument, which every user of the machine could see. If it is the previous secret of a rotation, only that ' +
+    'secret is revoked, unless you pass --delete or --undo-changes: these are about the whole key. With --server, ' +
+    'the secret is all that is needed to disable its key: you need no other key.\n--undo-changes is for a leaked ' +
+    'key: it disables the key and all its child keys, and undoes their changes to other keys. Secrets that the key ' +
+    'issued for other keys are revoked: the previous secret is restored if it is still in its grace period, ' +
+    'otherwise that key is disabled. Permissions that the key added are removed, keys that it enabled are disabled, ' +
+    'and requests of applications that it approved are cancelled. The plan is shown first, and everything happens in ' +
+    'one transaction. A deleted key is found by its name or id.';
   static override examples = examplesOf([
     ['Disable a key', '"CI deploy"'],
     ['Revoke the key that a secret belongs to', '-'],
@@ -60,8 +59,8 @@ export default class Revoke extends KeyCommand {
     'undo-changes': Flags.boolean({ description: 'Also undo the changes that the key made to other keys.' }),
     since: Flags.string({
       description:
-        'With --undo-changes: undo only its changes to others since this date (its start in UTC), RFC 3339 date and ' +
-        'time, or this long ago. The key and its child keys are disabled in any case.',
+        'With --undo-changes: undo only its changes from this time on: a date (from 00:00 UTC), an RFC 3339 date ' +
+        'and time, or how long ago. The key and its child keys are disabled in any case.',
       helpValue: '<date>|24h',
     }),
     'dry-run': Flags.boolean({ description: 'Only show what would be done.' }),

@@ -15,12 +15,10 @@ export default class Doctor extends StoreCommand {
   static override summary = 'Find and repair problems of store, configuration and environment.';
   static override description =
     'Each check is ok, a warning, a failure, or skipped because another check failed. Each problem comes with what ' +
-    'to do about it. ' +
-    'Exits with 1 if there is a failure, and with 0 if there are only warnings. ' +
-    'Works even if the store is missing or cannot be opened. ' +
-    'Also lists the edges that asked for changes in the last ten minutes. An edge rests after 10 seconds without a ' +
-    'request; one that is behind refuses all keys. ' +
-    'Without --fix, nothing is changed.';
+    'to do about it. Exits with 1 if there is a failure, and with 0 if there are only warnings. Works even if the ' +
+    'store is missing or cannot be opened. Also lists the edges that asked for changes in the last ten minutes. An ' +
+    'edge rests after 10 seconds without a request; one that is behind refuses all keys. Without --fix, nothing is ' +
+    'changed.';
   static override examples = examplesOf([
     ['Check everything', ''],
     ['Check for a monitoring system', '--json'],
@@ -29,9 +27,8 @@ export default class Doctor extends StoreCommand {
   static override flags = {
     fix: Flags.boolean({
       description:
-        'Return free space of the store to the disk, which deleted keys and pruned log entries have left, and stop ' +
-        'other ' +
-        'users from reading the files of the store. Servers can run meanwhile.',
+        'Return the space that deleted keys and pruned log entries have left to the disk, and stop other users from ' +
+        'reading the files of the store. Servers can run meanwhile.',
     }),
   };
 

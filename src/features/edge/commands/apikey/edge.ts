@@ -16,10 +16,10 @@ export default class Edge extends ServingCommand {
   static override isAtTop = true;
   static override summary = 'Check keys on a machine that has no key store.';
   static override description =
-    'Follows the server at --origin and keeps its keys in memory. Answers proxies at /auth, /introspect, /healthz and ' +
-    '/readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. The origin confirms a change of a key ' +
-    'once every edge has it or has stopped answering: an edge without contact to its origin answers for --max-stale. ' +
-    'The file of the token contains a key with EDGE:READ_ANY.';
+    'Follows the server at --origin and keeps its keys in memory. Answers proxies at /auth, /introspect, /healthz ' +
+    'and /readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. The origin confirms a change ' +
+    'of a key once every edge has it or has stopped answering: an edge without contact to its origin answers for ' +
+    '--max-stale.';
   static override usage = '<%= command.id %> [UPSTREAM] [flags]';
   static override examples = examplesOf([
     ['Check keys for a proxy on this machine', '--origin https://keys.example.org --token-file edge.key'],

@@ -23,16 +23,14 @@ export default class Exec extends KeyCommand {
   static override summary = 'Run a command with a temporary API key.';
   static override description =
     "The secret is only in the command's environment, in API_KEY or the variable that --env names. " +
-    'The key is deleted when the command ends, or as soon as this process receives SIGINT, SIGTERM, ' +
-    'SIGHUP or SIGQUIT, which it passes on to the command; at the latest, the key expires after the time of --expires-in. ' +
-    'Keys created with it are deleted with it. SVC_API_KEY and the credentials of a key store on PostgreSQL ' +
-    '(SVC_API_DATABASE, PGPASSWORD and the like) are removed from the environment. ' +
-    'Stdin, stdout and stderr belong to the command. ' +
-    'With --federated, you only need a token: from SVC_API_ID_TOKEN (GitLab), ' +
-    'ACTIONS_ID_TOKEN_REQUEST_URL (GitHub, Forgejo), "buildkite-agent oidc", or ' +
-    '/var/run/secrets/svc-api/token; --roles and --permissions narrow the grants. ' +
-    'Exits with the exit code of the command: 128 plus the signal number if a signal ended it, 127 if it was not ' +
-    'found, 126 if it could not be run.';
+    'The key, and keys created with it, are deleted when the command ends, or as soon as this process receives ' +
+    'SIGINT, SIGTERM, SIGHUP or SIGQUIT, which it passes on to the command. In any case, the key expires after ' +
+    '--expires-in. SVC_API_KEY and the credentials of a key store on PostgreSQL (SVC_API_DATABASE, PGPASSWORD and ' +
+    'the like) are removed from the environment. The command has stdin, stdout and stderr to itself. With ' +
+    '--federated, you need a token instead of a key: from SVC_API_ID_TOKEN (GitLab), ACTIONS_ID_TOKEN_REQUEST_URL ' +
+    '(GitHub, Forgejo), "buildkite-agent oidc", or /var/run/secrets/svc-api/token. --roles and --permissions then ' +
+    'request only a part of the grants. Exits with the exit code of the command: 128 plus the signal number if a ' +
+    'signal ended it, 127 if it was not found, 126 if it could not be run.';
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
   static override examples = examplesOf([
     ['Run a script with a read-only key', '--roles VIEWER -- ./report.sh'],
@@ -55,8 +53,8 @@ export default class Exec extends KeyCommand {
     uses: restrictionFlags.uses,
     learn: Flags.boolean({
       description:
-        'Print on stderr afterwards which permissions the command used: as flags, and for keys.yaml. It takes some ' +
-        'seconds, until servers have written that. Without --roles and --permissions, the key has ADMIN.',
+        'After the command, print on stderr which permissions it used: as flags, and for keys.yaml. This takes ' +
+        'some seconds, until servers have recorded them. Without --roles and --permissions, the key has ADMIN.',
     }),
     'expires-in': Flags.string({
       aliases: ['ttl'],

@@ -9,11 +9,11 @@ export default class Guard extends ServingCommand {
   static override isAtTop = true;
   static override summary = 'Protect a service with API keys: a proxy in front of it.';
   static override description =
-    'Passes allowed requests on to the service at <upstream>, without the key and with X-Auth-Key-Id, X-Auth-Key-Name, ' +
-    'X-Auth-Roles and X-Auth-Permission. Others get 401 or 403; browsers get a sign-in page, unless svc-api.yaml has ' +
-    '"sign-in: off". Only the guard must be able to reach the service. Without --permission, --resource and --any-key, ' +
-    'the routes of svc-api.yaml decide, and can name other services from "upstreams". "server" in svc-api.yaml has ' +
-    'limits of connections, memory and more.';
+    'Passes allowed requests on to the service at <upstream>, without the key and with X-Auth-Key-Id, ' +
+    'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission. Others get 401 or 403; browsers get a sign-in page, unless ' +
+    'svc-api.yaml has "sign-in: off". Make sure that only the guard can reach the service. Without --permission, ' +
+    '--resource and --any-key, the routes of svc-api.yaml decide, and can name other services from "upstreams". ' +
+    '"server" in svc-api.yaml has limits of connections, memory and more.';
   static override usage = '<%= command.id %> [UPSTREAM] [flags]';
   static override examples = examplesOf([
     [

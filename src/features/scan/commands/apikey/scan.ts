@@ -39,7 +39,7 @@ export default class Scan extends StoreCommand {
   };
   static override flags = {
     report: Flags.string({
-      description: 'A report of gitleaks or TruffleHog in JSON, whose findings are looked up; - for stdin.',
+      description: 'Look up the findings of this report of gitleaks or TruffleHog, in JSON; - for stdin.',
       helpValue: '<file>',
       multiple: true,
       multipleNonGreedy: true,

@@ -69,9 +69,9 @@ export default class Import extends StoreCommand {
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     `base64url), and "roles", "permissions" or both. ${FIELDS.join(', ')}, ` +
     `"expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. ${SECRETLESS}` +
-    'All lines are checked first: if one is invalid, nothing is imported. ' +
-    'Problems are reported with the number of the line, without secrets. Keys are written some hundred at a time. If ' +
-    'an import is interrupted, run it again: lines whose keys are already in the store are unchanged.';
+    'All lines are checked first: if one is invalid, nothing is imported. Problems are reported with the number of ' +
+    'the line, without secrets. Keys are written a few hundred at a time. If an import is interrupted, run it again: ' +
+    'lines whose keys are already in the store are unchanged.';
   static override examples = examplesOf([
     ['Only check whether a file can be imported', 'keys.jsonl --dry-run'],
     ['Import a file', 'keys.jsonl'],

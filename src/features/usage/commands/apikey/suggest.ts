@@ -13,7 +13,7 @@ export default class Suggest extends KeyCommand {
   static override summary = 'Suggest the fewest grants that an API key needs.';
   static override description =
     'The line on stdout can be pasted into "create" or "update"; grants that were never used are listed on stderr. ' +
-    'A role is suggested where the key has granted that role to another key, which takes the role itself. ' +
+    'A role is suggested only if the key has granted that role to another key: it needs the role itself for that. ' +
     'Servers record what keys use with a delay of a few seconds.';
   static override examples = examplesOf([
     ['See what a key really needs', '"CI deploy"'],

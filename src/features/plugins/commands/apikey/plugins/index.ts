@@ -7,7 +7,7 @@ export default class Plugins extends PluginCommand {
   static override summary = 'List the installed plugins.';
   static override description =
     'Plugins can add commands, and fields of keys. Each plugin is a package that runs with the rights of svc-api.';
-  static override examples = examplesOf([['All plugins, with their versions', '']]);
+  static override examples = examplesOf([['List all plugins, with their versions', '']]);
 
   async run(): Promise<void> {
     await this.parse(Plugins);

@@ -10,9 +10,9 @@ export default class Check extends KeyCommand {
   static override topic = 'Check routes, and print routes for known services.';
   static override summary = 'Check the routes of svc-api.yaml and their expectations.';
   static override description =
-    'Exits with 0 if a server would accept the file, otherwise with 1. Lists routes that can never match.\n\n' +
-    'A route with "observe: true" allows requests that it would refuse, and records them in the audit log: each key with ' +
-    'the permissions it lacks, and requests without a valid key. Repeats within ten minutes are counted. --observed ' +
+    'Exits with 0 if a server would accept the file, otherwise with 1. Lists routes that can never match.\n\nA route ' +
+    'with "observe: true" allows requests that it would refuse, and records them in the audit log: each key with the ' +
+    'permissions it lacks, and requests without a valid key. Repeats within ten minutes are counted. --observed ' +
     'lists these requests.';
   static override examples = examplesOf([
     ['Check the configuration', ''],
@@ -21,7 +21,7 @@ export default class Check extends KeyCommand {
   ]);
   static override flags = {
     observed: Flags.boolean({
-      description: 'List the requests that observing routes would refuse, from the key store or --server.',
+      description: 'List the requests that routes with "observe: true" would refuse, from the key store or --server.',
     }),
   };
 

@@ -7,7 +7,7 @@ import { formatList, printable, suggestion } from '../../../../../keys/basics/in
 export default class Template extends BaseCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override summary = 'Print a svc-api.yaml for a service that has one key for everything.';
+  static override summary = 'Print a svc-api.yaml for a service that has only one key of its own.';
   static override description =
     'The file has roles for readers, operators and administrators, routes of the API with expectations, and the ' +
     'service\'s own key from a file, which callers of "guard" never see. All other requests are for administrators.';
