@@ -370,6 +370,7 @@ export interface OwnActions {
 export interface Page {
     keys: ApiKey[];
     hasNextPage: boolean;
+    endCursor: string | null;
 }
 
 export interface PageQuery extends KeyFilters {

@@ -21,7 +21,7 @@ export async function handle(request: Request, address: string): Promise<Respons
 function describe(principal: Principal): object {
   return {
     name: principal.apiKey.name,
-    owner: principal.owner,
+    owner: principal.apiKey.owner,
     canRestart: principal.can('SERVICES:UPDATE_ANY'),
     mayDo: principal.permissions().length,
   };

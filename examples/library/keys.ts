@@ -28,6 +28,7 @@ const query: PageQuery = { search: 'invoice', first: 10 };
 const page: Page = await keys.list(query, { actor });
 const names = page.keys.map(({ name }: ApiKey) => name);
 console.log(`Found: ${names.join()}`);
+if (page.hasNextPage) await keys.list({ ...query, after: page.endCursor }, { actor });
 
 const describe = ({ code, message }: KeysError) => `${code}: ${message}`;
 try {

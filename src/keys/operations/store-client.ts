@@ -5,10 +5,10 @@ import { type ApiKey, NO_USE } from '../key/index.ts';
 import { MAX_SELECTED } from '../lists/index.ts';
 import { unknownGrantsOf } from '../permissions/index.ts';
 import {
-  formatCursor,
   type KeysService,
   type KeyState,
   type OpenService,
+  type Page,
   type Rotated,
   type RotatedKey,
 } from '../service/index.ts';
@@ -73,8 +73,8 @@ export function storeClient(keys: OpenService): Client {
       return { ...state, effectivePermissions, limitedBy: keys.limitsOf(chain!), issued };
     },
     async *review() {
-      for (let after: string | undefined; ;) {
-        const page = await does.apiKeys({ query: { first: MAX_PAGE_SIZE, after } });
+      for (let after: string | null = null; ;) {
+        const page: Page = await does.apiKeys({ query: { first: MAX_PAGE_SIZE, after } });
         const chains = await keys.chainsOf(page.keys);
         const states = await statesOf(keys, page.keys);
         yield mapYielding(states.entries(), ([index, state]) => {
@@ -87,7 +87,7 @@ export function storeClient(keys: OpenService): Client {
           };
         });
         if (!page.hasNextPage) return;
-        after = formatCursor(page.keys.at(-1)!);
+        after = page.endCursor;
       }
     },
     findConfusableNames: (name) => keys.findConfusableNames(name),

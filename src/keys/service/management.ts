@@ -91,7 +91,7 @@ import { createSecret, type Secret } from '../secret/index.ts';
 export interface PageQuery extends KeyFilters {
   /** The maximum number of keys, up to 500. Default: 50. */
   first?: number | null;
-  /** The cursor of the key after which the page starts. */
+  /** The `endCursor` of the page before. */
   after?: string | null;
 }
 
@@ -107,6 +107,8 @@ export interface Page {
   keys: ApiKey[];
   /** True if more keys follow. */
   hasNextPage: boolean;
+  /** The cursor of the last key, as `after` of the next page; null if there are no keys. */
+  endCursor: string | null;
 }
 
 /** The cursor of a key: opaque to clients, and still valid after the key is deleted. */
@@ -169,12 +171,14 @@ export class KeyManagement {
     if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
       throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
     }
-    const keys = await repository.list({
+    const found = await repository.list({
       limit: first + 1,
       after: query.after ? readCursor(query.after) : undefined,
       ...readFilters(query, actor, { catalog, now: clock() }),
     });
-    return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
+    const keys = found.slice(0, first);
+    const last = keys.at(-1);
+    return { keys, hasNextPage: found.length > first, endCursor: last ? formatCursor(last) : null };
   }
 
   /** The chains of keys, in their order: each key with its ancestors. @throws KeysError STORE_… */
