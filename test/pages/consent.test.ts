@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -57,12 +57,9 @@ describe('an application that asks for a key', () => {
     const answer = JSON.parse(await run(fetchKey, { DEVICE_CODE: asked['device_code'] })) as Record<string, string>;
     assert.equal(answer['scope'], 'role:GUEST SERVICES:READ_ANY');
     assert.equal(await accepts(answer['access_token']!), true);
-    writeFileSync(join(folder, 'key'), `${answer['access_token']}\n`);
-    assert.equal(await run(endKey), '{}');
+    assert.equal(await run(endKey, { ACCESS_TOKEN: answer['access_token'] }), '{}');
     assert.equal(await accepts(answer['access_token']!), false);
 
-    const agent = { name: 'Agent', permissions: ['API_KEY:CREATE_OWN', 'SERVICES:READ_ANY'] };
-    writeFileSync(join(folder, 'key'), (await keys.create(agent, OPERATOR)).key);
     const child = JSON.parse(await run(exchangeKey)) as Record<string, string>;
     assert.deepEqual([child['scope'], child['expires_in']], ['SERVICES:READ_ANY', 600]);
     assert.equal(await accepts(child['access_token']!), true);
