@@ -41,6 +41,17 @@ describe('logging out', () => {
     assert.equal((await logout()).stdout, `There was no key for ${test.url}\n`);
   });
 
+  it('takes the only server with a kept key if no address is given', async () => {
+    keepKey('http://127.0.0.1:1', key, env);
+    const { stderr, code } = await runCliHere(['logout'], { env });
+    assert.match(stderr, /^Error: You are logged in to http:\S+ and http:\S+\. Pass the address of one of them\.\n/);
+    assert.deepEqual([code, isKept()], [2, true]);
+    await runCliHere(['logout', '--local', 'http://127.0.0.1:1'], { env });
+    assert.equal((await runCliHere(['logout'], { env })).stdout, `Logged out of ${test.url}: the key was deleted\n`);
+    assert.deepEqual([await accepts(key), keptKey(test.url, env)], [false, undefined]);
+    assert.match((await runCliHere(['logout'], { env })).stderr, /^Error: The server is missing\./);
+  });
+
   it('forgets a key that was ended already, and says in JSON what it did', async () => {
     const expected = { server: test.url, forgotten: true, ended: true };
     const [given] = (await test.keys.list({}, OPERATOR)).keys;

@@ -7,6 +7,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -44,6 +45,20 @@ export function keptKey(server: string, env: NodeJS.ProcessEnv): string | undefi
   const kept = parse(text);
   if (kept?.server === server && typeof kept.key === 'string' && readSecret(kept.key)) return kept.key;
   throw invalid(`${shown(path)} does not hold a key for ${server}. Remove it, and log in again`);
+}
+
+/** The servers that keys are kept for. @throws KeysError CREDENTIALS_INVALID */
+export function keptServers(env: NodeJS.ProcessEnv): string[] {
+  const folder = credentialsFolder(env);
+  if (folder === undefined) return [];
+  try {
+    const files = readdirSync(folder).filter((name) => name.endsWith('.json'));
+    const servers = files.map((name) => parse(readOwnFile(join(folder, name)))?.server);
+    return servers.filter((server) => typeof server === 'string');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw orUnusable(error, folder);
+  }
 }
 
 /**
@@ -137,10 +152,15 @@ function placeFor(server: string, env: NodeJS.ProcessEnv): string {
 
 /** The path of a server's kept key; undefined for a user without a home folder. */
 function pathFor(server: string, env: NodeJS.ProcessEnv): string | undefined {
-  const folder = dataFolder(env);
+  const folder = credentialsFolder(env);
   const host = new URL(server).hostname.replaceAll(/[^0-9A-Za-z.-]/g, '');
   const name = `${host}-${hash('sha256', server).slice(0, 8)}.json`;
-  return folder && join(folder, 'svc-api', 'credentials', name);
+  return folder && join(folder, name);
+}
+
+function credentialsFolder(env: NodeJS.ProcessEnv): string | undefined {
+  const folder = dataFolder(env);
+  return folder && join(folder, 'svc-api', 'credentials');
 }
 
 /** The user's data folder (XDG Base Directory): `XDG_DATA_HOME` if it is absolute, otherwise `~/.local/share`. */

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { examplesOf, BaseCommand } from '../../../../cli/base-command.ts';
 import { CliError } from '../../../../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
-import { forgetKey, keptKey } from '../../cli/credentials.ts';
+import { forgetKey, keptKey, keptServers } from '../../cli/credentials.ts';
 import { loginServer, serverArgs, serverFlags } from '../../cli/login-server.ts';
 import { isKeysError, KeysError } from '../../../../keys/basics/index.ts';
 
@@ -13,7 +13,7 @@ export default class Logout extends BaseCommand {
   static override description =
     'Deletes the key on the server. If it has created other keys, these are deleted as well, after you confirm. If the ' +
     'server refuses or cannot be reached, the saved key is kept. --local only removes it from this machine: on the ' +
-    'server, it stays valid until it expires.';
+    'server, it stays valid until it expires. Without an address, it takes the only server that you are logged in to.';
   static override examples = examplesOf([
     ['Log out', 'http://127.0.0.1:4000'],
     ['Forget the key of a server that is gone', 'http://127.0.0.1:4000 --local'],
@@ -28,7 +28,10 @@ export default class Logout extends BaseCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Logout);
-    const server = loginServer({ ...flags, address: args.server }, this.environment, { isSent: !flags.local });
+    const server = loginServer({ ...flags, address: args.server }, this.environment, {
+      isSent: !flags.local,
+      kept: () => keptServers(this.environment),
+    });
     const secret = flags.local ? undefined : keptKey(server, this.environment);
     if (secret !== undefined) await this.end(server, secret);
     const forgotten = forgetKey(server, this.environment);
