@@ -16,10 +16,7 @@ import type { Limited } from './limits/index.ts';
 import type { Log } from './log.ts';
 import type { FeatureInStore, StoreOfFeature, StoreTimer } from './store/index.ts';
 
-/**
- * A part of svc-api or of a plugin. It declares everything it adds: the core goes through `allFeatures` in
- * `src/features/index.ts` and calls no feature by name.
- */
+/** A part of svc-api or of a plugin. It declares everything it adds. */
 export interface Feature extends FeatureOfFields {
   /** Its error codes, such as `TEAM_MISSING`. No other feature can have the same code. */
   readonly errors?: Readonly<Record<string, AddedError>>;
