@@ -17,6 +17,7 @@ import type { KeysService } from '../../keys/service/index.ts';
 import { explainError, type PageMessage } from './page-errors.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { SessionAuth, type SessionAuthParts, requireOwnForm, sessionTokenIn } from './session-auth.ts';
+import { withQuery } from './links.ts';
 import { OperationFailed } from './operations.ts';
 import {
   Pages,
@@ -217,8 +218,7 @@ function toSignIn(c: Context, root: string, draft?: string): Response {
   const isForm = c.req.method === 'POST';
   const wanted = draft ?? (isForm ? sentFrom(c) : pathIn(c) + new URL(c.req.url).search);
   const lost = draft !== undefined ? 'kept' : isForm ? 'form' : '';
-  const given = Object.entries({ next: wanted, lost }).filter(([, value]) => value !== '');
-  return seeOther(c, `${root}sign-in${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`);
+  return seeOther(c, withQuery(`${root}sign-in`, { next: wanted, lost }));
 }
 
 /** The page that a form was sent from, under `/console/`; empty if unknown. */

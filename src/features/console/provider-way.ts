@@ -4,6 +4,7 @@ import { type BearerEnv, readQuery, type SeenOrigin } from '../../http/index.ts'
 import type { PeopleSignIn } from '../people/people-sign-in.ts';
 import { SIGN_IN_MS } from '../people/at-provider.ts';
 import { SignInFailed } from '../people/failure.ts';
+import { withQuery } from './links.ts';
 import { type SessionAuth, setOwnCookie } from './session-auth.ts';
 import { seeOther } from './visit.tsx';
 import { prefixFor } from '../sessions/index.ts';
@@ -29,7 +30,7 @@ interface ProviderWay {
 
 /** Address that starts a sign-in at the provider. @param page address of the sign-in page, without a query */
 export function startOf(page: string, parameter: string, next: string): string {
-  return `${page}/start${next === '' ? '' : `?${new URLSearchParams({ [parameter]: next }).toString()}`}`;
+  return withQuery(`${page}/start`, { [parameter]: next });
 }
 
 /** Adds the redirect to a provider and the callback. @param path of the sign-in page */

@@ -16,6 +16,7 @@ import type { ConsentMode } from '../consent/modes.ts';
 import type { CredentialPlace } from '../../keys/secret/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import { type Assets, PAGE_HEADERS } from './assets.ts';
+import { withQuery } from './links.ts';
 import { MAKES_SECRET, operate, OperationFailed } from './operations.ts';
 import { type Frame, Layout, type ListedPage, PAGES, type SignedIn } from './parts/layout.tsx';
 import type { SentForm } from './sent-form.tsx';
@@ -87,7 +88,7 @@ export class Visit {
     const [, here] = /\/console\/(.*)$/.exec(pathname) ?? [];
     const place = here ?? `../${/(?:device|oauth\/authorize)$/.exec(pathname)?.[0] ?? ''}`;
     const next = this.c.req.method === 'POST' ? place : place + search;
-    return `${this.root}sign-in/start?${new URLSearchParams({ next }).toString()}`;
+    return withQuery(`${this.root}sign-in/start`, { next });
   }
 
   /** The owner of the session. */

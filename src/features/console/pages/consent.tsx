@@ -33,6 +33,7 @@ import { createsKeys, wordsOfScope } from '../../../keys/permissions/meanings.ts
 import type { ConsentRequest } from '../../consent/consent-request.ts';
 import { requireFlow } from '../../consent/consent-flow.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
+import { withQuery } from '../links.ts';
 import { OperationFailed } from '../operations.ts';
 import { KEY_FIELD, requireOwnForm } from '../session-auth.ts';
 import {
@@ -605,7 +606,7 @@ function AgreedPage({ request, visit }: { request: ConsentRequest; visit: Visit 
         <p>
           Its name is <strong>{name}</strong>
           {'. '}
-          <a href={`${visit.root}keys?${new URLSearchParams({ search: name }).toString()}`}>Find it</a>
+          <a href={withQuery(`${visit.root}keys`, { search: name })}>Find it</a>
           {' · '}
           <a href={`${visit.root}requests`}>Approvals</a>
         </p>

@@ -2,6 +2,7 @@ import type { Child } from 'hono/jsx';
 import { UUID } from '../../../keys/basics/index.ts';
 import { fieldsOf, filterFields, graphqlTypeOf, mapFields, valueOfText } from '../../../keys/key/index.ts';
 import { ROLE_MEANINGS } from '../../../keys/permissions/index.ts';
+import { withQuery } from '../links.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
 import { FilterChoice, FilterField } from '../parts/field.tsx';
@@ -277,7 +278,7 @@ function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; 
       {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
       <button>Search</button>
       {isNarrowed(asked) && (
-        <a class="button quiet" href={addressOf(root, { sort: asked.sort, order: asked.order })}>
+        <a class="button quiet" href={withQuery(`${root}keys`, { sort: asked.sort, order: asked.order })}>
           Clear
         </a>
       )}
@@ -409,7 +410,7 @@ function SortedHeading({
   const isThis = present === sort;
   const next = isThis ? !isDescending : SORTS[sort].isDescending;
   const order = next === SORTS[sort].isDescending ? '' : next ? 'down' : 'up';
-  const href = addressOf(root, { ...asked, sort: sort === 'created' ? '' : sort, order, from: '' });
+  const href = withQuery(`${root}keys`, { ...asked, sort: sort === 'created' ? '' : sort, order, from: '' });
   return (
     <th scope="col" aria-sort={isThis ? (isDescending ? 'descending' : 'ascending') : undefined}>
       <a href={href}>
@@ -424,7 +425,7 @@ function SortedHeading({
 function Pager({ root, asked, page }: { root: string; asked: ListRequest; page: KeyPage }) {
   const first = asked.from === '' ? 1 : Number(asked.from);
   const last = first + page.keys.length - 1;
-  const at = (from: number) => addressOf(root, { ...asked, from: from <= 1 ? '' : `${from}` });
+  const at = (from: number) => withQuery(`${root}keys`, { ...asked, from: from <= 1 ? '' : `${from}` });
   const lastPage = Math.floor((page.total - 1) / PAGE_SIZE) * PAGE_SIZE + 1;
   return (
     <nav class="pager" aria-label="Pages of keys">
@@ -468,9 +469,4 @@ function NoKeys({ visit, asked }: { visit: Visit; asked: ListRequest }): Child {
 
 function isNarrowed({ sort: _sort, order: _order, from: _from, ...filters }: ListRequest): boolean {
   return Object.values(filters).some((value) => value !== '');
-}
-
-function addressOf(root: string, asked: Readonly<Record<string, string>>): string {
-  const given = Object.entries(asked).filter(([, value]) => value !== '');
-  return `${root}keys${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`;
 }

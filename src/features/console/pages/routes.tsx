@@ -1,3 +1,4 @@
+import { withQuery } from '../links.ts';
 import { OperationFailed, orFailed } from '../operations.ts';
 import { exampleResource } from '../../../keys/permissions/index.ts';
 import { FilterChoice, FilterField } from '../parts/field.tsx';
@@ -349,7 +350,7 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
       <nav class="pager" aria-label="Pages of keys">
         {visit.query('after') !== undefined && <a href={here}>First page</a>}
         {pageInfo.hasNextPage && pageInfo.endCursor !== null && (
-          <a href={`${here}?after=${encodeURIComponent(pageInfo.endCursor)}`}>
+          <a href={withQuery(here, { after: pageInfo.endCursor })}>
             {edges.length > 0 ? 'Next page' : 'Keep looking'}
           </a>
         )}
@@ -400,15 +401,11 @@ function RoutePage({
       <nav class="pager" aria-label="Pages of routes">
         {visit.query('after') !== undefined && <a href={`${visit.root}routes`}>First page</a>}
         {pageInfo.hasNextPage && pageInfo.endCursor !== null && (
-          <a href={`${visit.root}routes?${nextOf(keyName, pageInfo.endCursor)}`}>Next page</a>
+          <a href={withQuery(`${visit.root}routes`, { key: keyName, after: pageInfo.endCursor })}>Next page</a>
         )}
       </nav>
     </>
   );
-}
-
-function nextOf(key: string, after: string): string {
-  return new URLSearchParams({ ...(key !== '' && { key }), after }).toString();
 }
 
 function ExplainForm({ visit, asked }: { visit: Visit; asked: AskedRequest }) {

@@ -1,5 +1,6 @@
 import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../../../keys/audit/index.ts';
 import { readDate, readDay } from '../../../../keys/basics/index.ts';
+import { withQuery } from '../../links.ts';
 import type { Visit } from '../../visit.tsx';
 
 /** Filters of the log, as in the address. Empty for none. */
@@ -72,6 +73,5 @@ export function addressOf(
   more: Readonly<Record<string, string>> = {},
   path = '',
 ): string {
-  const given = Object.entries({ ...filter, ...more }).filter(([, value]) => value !== '');
-  return `${root}audit-log${path}${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`;
+  return withQuery(`${root}audit-log${path}`, { ...filter, ...more });
 }

@@ -1,4 +1,5 @@
 import { type ApiKey, fixedFields, labelFields, restrictionFields } from '../../../../keys/key/index.ts';
+import { withQuery } from '../../links.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
 import { Message, Panel } from '../../parts/layout.tsx';
 import { Fact, formatCount, KeyLink, PREVIOUS_SECRET, Time } from '../../parts/notice.tsx';
@@ -67,7 +68,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       )}
       {shown.answering !== null && !shown.person && (
         <Fact name="Owner">
-          <a href={`${root}keys?by=${encodeURIComponent(shown.answering)}`}>{shown.answering}</a>
+          <a href={withQuery(`${root}keys`, { by: shown.answering })}>{shown.answering}</a>
           {shown.owner === null && <span class="faint"> (owner of a parent key)</span>}
         </Fact>
       )}
@@ -75,7 +76,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
         <Fact name="Tags">
           {shown.tags.map((tag) => (
             <>
-              <a href={`${root}keys?tag=${encodeURIComponent(tag)}`}>{tag}</a>{' '}
+              <a href={withQuery(`${root}keys`, { tag })}>{tag}</a>{' '}
             </>
           ))}
         </Fact>
