@@ -43,12 +43,14 @@ export function GrantWords({
     <ul class="access">
       {wordsOfGrants({ roles, permissions: others }).map(({ words, codes }) => (
         <li>
-          {words} <Codes of={codes} /> <small>{codes[0]!.includes(':') ? 'direct' : 'role'}</small>
+          {words} <Codes of={codes} />
+          <small>{codes[0]!.includes(':') ? 'direct' : 'role'}</small>
         </li>
       ))}
       {further.length > 0 && (
         <li>
-          <CreatesKeys permissions={further} /> <Codes of={further} /> <small>direct</small>
+          <CreatesKeys permissions={further} /> <Codes of={further} />
+          <small>direct</small>
         </li>
       )}
       {children}
@@ -56,13 +58,13 @@ export function GrantWords({
   );
 }
 
-function Codes({ of: codes }: { of: readonly string[] }) {
+/** Codes of grants, or names of resources. */
+export function Codes({ of: codes }: { of: readonly string[] }) {
   return (
     <>
-      {codes.map((code, index) => (
+      {codes.map((code) => (
         <>
-          {index > 0 && ' '}
-          <code>{code}</code>
+          <code>{code}</code>{' '}
         </>
       ))}
     </>

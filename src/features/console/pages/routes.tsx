@@ -4,6 +4,7 @@ import { exampleResource } from '../../../keys/permissions/index.ts';
 import { FilterChoice, FilterField } from '../parts/field.tsx';
 import { Message, Panel } from '../parts/layout.tsx';
 import { Empty, Problem, Time } from '../parts/notice.tsx';
+import { Codes } from '../permission-words.tsx';
 import type { Pages, Visit, VisitHandler } from '../visit.tsx';
 import type { ShownKey } from './key/shown-key.ts';
 
@@ -94,19 +95,13 @@ function AccessText({ access: { passes, passesAll, missing } }: { access: Omit<L
       <span class={`status ${isNone ? 'bad' : passesAll ? 'active' : 'disabled'}`}>
         {isNone ? 'No access' : passesAll ? 'Allowed' : `${passes.join(', ')} only`}
       </span>
-      {missing !== null && missing.length > 0 && <Lacking permissions={missing} />}
+      {missing !== null && missing.length > 0 && (
+        <span class="grants">
+          {' lacks '}
+          <Codes of={missing} />
+        </span>
+      )}
     </>
-  );
-}
-
-function Lacking({ permissions }: { permissions: readonly string[] }) {
-  return (
-    <span class="grants">
-      {' lacks '}
-      {permissions.map((permission) => (
-        <code>{permission} </code>
-      ))}
-    </span>
   );
 }
 
@@ -328,11 +323,7 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
                   <a href={`${root}keys/${id}`}>{name}</a>
                 </th>
                 <td data-label="Grants" class="grants">
-                  {grants.slice(0, MAX_GRANTS).map((grant) => (
-                    <>
-                      <code>{grant}</code>{' '}
-                    </>
-                  ))}
+                  <Codes of={grants.slice(0, MAX_GRANTS)} />
                   {grants.length > MAX_GRANTS && <span class="faint">{`and ${grants.length - MAX_GRANTS} more`}</span>}
                 </td>
                 <td data-label="Last used">
@@ -350,9 +341,7 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
       <nav class="pager" aria-label="Pages of keys">
         {visit.query('after') !== undefined && <a href={here}>First page</a>}
         {pageInfo.hasNextPage && pageInfo.endCursor !== null && (
-          <a href={withQuery(here, { after: pageInfo.endCursor })}>
-            {edges.length > 0 ? 'Next page' : 'Keep looking'}
-          </a>
+          <a href={withQuery(here, { after: pageInfo.endCursor })}>{edges.length > 0 ? 'Next page' : 'Keep looking'}</a>
         )}
       </nav>
     </Panel>

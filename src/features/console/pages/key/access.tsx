@@ -8,7 +8,7 @@ import {
 } from '../../../../keys/permissions/index.ts';
 import { OperationFailed, orFailed } from '../../operations.ts';
 import { byVerb, permissionsOf, SHOWN_ACTIONS, type VerbActions } from '../../parts/grants.ts';
-import { capitalized, GrantWords } from '../../permission-words.tsx';
+import { capitalized, Codes, GrantWords } from '../../permission-words.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { type KeyStatus, formatCount, formatNumber, KeyLink, LinkButton, wordsOfCode } from '../../parts/notice.tsx';
 import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
@@ -32,11 +32,7 @@ function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatal
         <details>
           <summary>{`No access to ${formatCount(without.length, 'other resource')}`}</summary>
           <p class="grants">
-            {without.map((resource) => (
-              <>
-                <code>{resource}</code>{' '}
-              </>
-            ))}
+            <Codes of={without} />
           </p>
         </details>
       )}

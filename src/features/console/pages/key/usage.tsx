@@ -11,6 +11,7 @@ import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/gran
 import { Panel } from '../../parts/layout.tsx';
 import { Empty, Problem, Warning, formatCount, LinkButton } from '../../parts/notice.tsx';
 import { type Bar, barsOf, firstStart, OUTCOMES, type PeriodCounts, UsePlot } from '../../parts/plot.tsx';
+import { Codes } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
 import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
@@ -207,9 +208,7 @@ function Roles({ of: roles }: { of: readonly string[] }) {
   return (
     <p>
       {roles.length === 1 ? 'The role ' : 'The roles '}
-      {roles.map((role) => (
-        <code>{role} </code>
-      ))}
+      <Codes of={roles} />
     </p>
   );
 }

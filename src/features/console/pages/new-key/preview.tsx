@@ -5,7 +5,7 @@ import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
 import { Fact, Problem, Time } from '../../parts/notice.tsx';
 import { FieldFacts, type KeyTexts, LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
-import { PermissionWords } from '../../permission-words.tsx';
+import { Codes, PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { ShownKey } from '../key/shown-key.ts';
 import type { Visit } from '../../visit.tsx';
@@ -86,11 +86,7 @@ export function PreviewPage({
         <FieldFacts table={restrictionFields} of={preview} />
         <dt>Grants</dt>
         <dd class="grants">
-          {grants.map((grant) => (
-            <>
-              <code>{grant}</code>{' '}
-            </>
-          ))}
+          <Codes of={grants} />
         </dd>
       </dl>
       <h2>This key can</h2>
