@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
+import type { Child } from 'hono/jsx';
 import {
   type BearerEnv,
   errorReply,
@@ -14,14 +15,14 @@ import {
   type SeenOrigin,
 } from '../../http/index.ts';
 import type { PeopleSignIn } from '../people/people-sign-in.ts';
-import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
+import { addAssets, plainPageHeaders, readAssets } from './assets.ts';
 import { OneMoment, SignInForm } from './pages/sign-in.tsx';
-import { Layout, Message, Panel } from './parts/layout.tsx';
+import { Message, Panel } from './parts/layout.tsx';
 import { explainError } from './page-errors.ts';
 import { inYourWords, Problem, titleOf } from './parts/notice.tsx';
 import { addProviderWay } from './provider-way.ts';
 import { requireOwnForm, SessionAuth } from './session-auth.ts';
-import { answerHeaders, seeOther } from './visit.tsx';
+import { answerHeaders, pageOf, seeOther, type SentPage } from './visit.tsx';
 import {
   DOOR_PATH,
   type DoorPages,
@@ -50,8 +51,34 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   addAssets(app, path, assets);
 
   const send = async (c: Context, page: Promise<Reply>) => respond(c, await page);
-  const show = (c: Context, options: PageOptions, content: ReturnType<typeof Message>) =>
-    send(c, pageOf(assets, options, content));
+  const plainPage = (page: DoorPage, content: Child) =>
+    pageOf({ assets }, { ...page, root: DOOR_PATH, isPlain: true, pageHeaders: plainPageHeaders() }, content);
+  const show = (c: Context, page: DoorPage, content: Child) => send(c, plainPage(page, content));
+  const signInPage = (
+    seen: SeenOrigin,
+    target: string,
+    problem?: string,
+    more: Pick<DoorPage, 'status' | 'headers'> = {},
+  ) => {
+    const pageHeaders = plainPageHeaders(undefined, true);
+    return pageOf(
+      { assets },
+      { title: 'Sign in', root: DOOR_PATH, pageHeaders, ...more },
+      <Panel width="narrow" title={`Sign in to ${seen.host}`}>
+        <SignInForm
+          action={`${DOOR_PATH}sign-in`}
+          back={{ name: 'to', value: target }}
+          service={seen.host}
+          page="this address"
+          help={`Signs you in to ${seen.host} only.`}
+          problem={problem}
+          provider={people?.provider?.host}
+          isPrivate={seen.isPrivate}
+        />
+        <p class="help">No key yet? Ask an administrator of this service for one.</p>
+      </Panel>,
+    );
+  };
   const leadOn = (c: Context, target: string) =>
     show(c, { title: 'Signed in', again: target }, <OneMoment here={target} />);
   /** Answers, and turns errors into a page. */
@@ -70,7 +97,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   app.get(DOOR_PATH, (c) =>
     guarded(c, async (seen) => {
       const entry = await sessionAuth.enter(c, seen);
-      if (entry === 'signed out') return send(c, signInPage(assets, { seen, target: '/', people }));
+      if (entry === 'signed out') return send(c, signInPage(seen, '/'));
       if ('refusal' in entry) {
         const { status, message, headers } = entry.refusal;
         return show(c, { title: titleOf(status), status, headers }, <Refused message={message} seen={seen} />);
@@ -82,16 +109,14 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
     guarded(c, async (seen) => {
       // A proxy that shows this page instead of another names that one in a header.
       const target = readReturnTarget(readQuery(c).get('to') ?? c.req.header('x-original-uri') ?? '');
-      return (await sessionAuth.isSignedIn(c, seen))
-        ? seeOther(c, target)
-        : send(c, signInPage(assets, { seen, target, people }));
+      return (await sessionAuth.isSignedIn(c, seen)) ? seeOther(c, target) : send(c, signInPage(seen, target));
     }),
   );
   // Shown instead of the answer to a form, by a proxy that fetches this page itself.
   app.all(LOST_FORM, (c) =>
     guarded(c, async (seen) => {
       const target = readReturnTarget(sentFrom(new HonoHead(c), seen));
-      return send(c, signInPage(assets, { seen, target, problem: LOST, people }));
+      return send(c, signInPage(seen, target, LOST));
     }),
   );
   app.post(`${path}/sign-in`, (c) =>
@@ -100,9 +125,8 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       const target = readReturnTarget(form.get('to') ?? '');
       const refusal = await sessionAuth.signIn(c, form, seen);
       if (refusal) {
-        const { status, message: problem, headers } = refusal;
-        const more = { status, headers: { ...answerHeaders(c), ...headers } };
-        return send(c, signInPage(assets, { seen, target, problem, people }, more));
+        const { status, message, headers } = refusal;
+        return send(c, signInPage(seen, target, message, { status, headers: { ...answerHeaders(c), ...headers } }));
       }
       // No redirect: browsers apply `form-action` to it, and the service may redirect to another site.
       return leadOn(c, target);
@@ -139,17 +163,9 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
 
   return {
     signIn: (seen, target, headers, isLost) =>
-      signInPage(
-        assets,
-        { seen, target: readReturnTarget(target), people, problem: isLost ? LOST : undefined },
-        { status: 401, headers },
-      ),
-    refused: (seen, refusal) =>
-      pageOf(
-        assets,
-        { ...NOT_ALLOWED, status: refusal.status, headers: refusal.headers },
-        <Refused message={refusal.error.message} seen={seen} />,
-      ),
+      signInPage(seen, readReturnTarget(target), isLost ? LOST : undefined, { status: 401, headers }),
+    refused: (seen, { status, headers, error }) =>
+      plainPage({ ...NOT_ALLOWED, status, headers }, <Refused message={error.message} seen={seen} />),
   };
 }
 
@@ -165,73 +181,12 @@ export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDo
   return { pages, handle: await listenerOf(app) };
 }
 
+/** A page at the door; `again` is an address that it opens by itself. */
+type DoorPage = Pick<SentPage, 'title' | 'status' | 'headers' | 'again'>;
+
 const LOST = 'You are not signed in, so nothing was done. Sign in and send the form again.';
 const CONTINUE = { to: DOOR_PATH, text: 'Continue' };
 const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
-
-interface PageOptions {
-  title: string;
-  status?: number;
-  headers?: Reply['headers'] | undefined;
-  /** Address that the page opens by itself. */
-  again?: string | undefined;
-  /** Loads our script. */
-  hasScript?: boolean;
-}
-
-async function pageOf(
-  assets: Assets,
-  { title, status = 200, headers, again, hasScript = false }: PageOptions,
-  content: ReturnType<typeof Message>,
-): Promise<Reply> {
-  const document = (
-    <Layout title={title} root={DOOR_PATH} again={again} isPlain={!hasScript} assets={assets}>
-      {content}
-    </Layout>
-  );
-  const text = `<!doctype html>${(await document).toString()}`;
-  return {
-    status,
-    type: 'text/html; charset=utf-8',
-    text,
-    headers: { ...plainPageHeaders(undefined, hasScript), ...headers },
-  };
-}
-
-function signInPage(
-  assets: Assets,
-  shown: Parameters<typeof SignIn>[0],
-  more: Pick<PageOptions, 'status' | 'headers'> = {},
-): Promise<Reply> {
-  return pageOf(assets, { title: 'Sign in', hasScript: true, ...more }, <SignIn {...shown} />);
-}
-
-function SignIn({
-  seen,
-  target,
-  problem,
-  people,
-}: {
-  seen: SeenOrigin;
-  target: string;
-  problem?: string | undefined;
-} & PeopleParts) {
-  return (
-    <Panel width="narrow" title={`Sign in to ${seen.host}`}>
-      <SignInForm
-        action={`${DOOR_PATH}sign-in`}
-        back={{ name: 'to', value: target }}
-        service={seen.host}
-        page="this address"
-        help={`Signs you in to ${seen.host} only.`}
-        problem={problem}
-        provider={people?.provider?.host}
-        isPrivate={seen.isPrivate}
-      />
-      <p class="help">No key yet? Ask an administrator of this service for one.</p>
-    </Panel>
-  );
-}
 
 function SignedIn({ name, seen }: { name: string; seen: SeenOrigin }) {
   return (

@@ -8,6 +8,7 @@ import {
   type NamedCommands,
   readForm,
   type PageRefusal,
+  type Reply,
   respond,
 } from '../../http/index.ts';
 import { hasRoomForChildren, type Principal } from '../../keys/authorization/index.ts';
@@ -236,28 +237,37 @@ export function answerHeaders(c: Context): Readonly<Record<string, string>> {
 }
 
 /** A page to send. */
-interface SentPage extends Frame {
+export interface SentPage extends Frame {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Headers of all pages of its kind. */
   readonly pageHeaders?: Readonly<Record<string, string>>;
 }
 
-export async function sendPage(
-  c: Context,
-  { assets, issuer }: Pick<PageParts, 'assets' | 'issuer'>,
+/** A page as a reply. @param host of the service as browsers see it, if it has one of its own */
+export async function pageOf(
+  { assets, host }: { assets: Assets; host?: string },
   { status = 200, headers, pageHeaders = PAGE_HEADERS, ...frame }: SentPage,
   content: Child,
-): Promise<Response> {
+): Promise<Reply> {
   const page = (
-    <Layout {...frame} assets={assets} host={new URL(issuer.of(c)).host}>
+    <Layout {...frame} assets={assets} host={host}>
       {content}
     </Layout>
   );
   // Parts of the page can render over several turns of the event loop.
   const text = (await html`<!doctype html>${page}`).toString();
-  const all = { ...pageHeaders, ...(frame.person ? {} : answerHeaders(c)), ...headers };
-  return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: all });
+  return { status, type: 'text/html; charset=utf-8', text, headers: { ...pageHeaders, ...headers } };
+}
+
+export async function sendPage(
+  c: Context,
+  { assets, issuer }: Pick<PageParts, 'assets' | 'issuer'>,
+  page: SentPage,
+  content: Child,
+): Promise<Response> {
+  const headers = { ...(page.person ? {} : answerHeaders(c)), ...page.headers };
+  return respond(c, await pageOf({ assets, host: new URL(issuer.of(c)).host }, { ...page, headers }, content));
 }
 
 /** Answers a signed-in person. */

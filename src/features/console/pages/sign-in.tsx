@@ -41,11 +41,31 @@ const LOST: ReadonlyMap<string | null, string> = new Map([
 /** Adds the pages for signing in to the console and out of it. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
   const { assets, sessionAuth, seenBy, guarded, commands, people } = parts;
-  const provider = people?.provider;
-  const show = (c: Context, shown: { next: string; problem?: string | undefined }, status = 200, headers = {}) => {
-    const { isPrivate } = seenBy(c);
+  const show = (
+    c: Context,
+    { next, problem }: { next: string; problem: string | undefined },
+    status = 200,
+    headers = {},
+  ) => {
     const content = (
-      <SignIn brand={assets.brand} commands={commands} provider={provider?.host} isPrivate={isPrivate} {...shown} />
+      <Panel width="narrow" title={`Sign in to ${assets.brand}`}>
+        <SignInForm
+          action={`${ROOT}sign-in`}
+          back={{ name: 'next', value: next }}
+          service={assets.brand}
+          page="the console"
+          help={
+            'You can see and do what your key allows. You are signed out after 30 minutes without activity, ' +
+            'and after 8 hours at most.'
+          }
+          problem={problem}
+          provider={people?.provider?.host}
+          isPrivate={seenBy(c).isPrivate}
+        />
+        <p class="help">
+          No key? Ask the administrator, or run <code>{commands.create}</code> on the server.
+        </p>
+      </Panel>
     );
     return sendPage(c, parts, { title: 'Sign in', root: ROOT, status, headers }, content);
   };
@@ -137,45 +157,6 @@ export function OneMoment({ here }: { here: string }) {
     <Panel width="narrow" title="One moment">
       <p>
         <a href={here}>Continue</a>
-      </p>
-    </Panel>
-  );
-}
-
-function SignIn({
-  brand,
-  commands,
-  next,
-  problem,
-  provider,
-  isPrivate,
-}: {
-  /** The name of the service. */
-  brand: string;
-  commands: NamedCommands;
-  next: string;
-  problem?: string | undefined;
-  /** Host of the sign-in provider. */
-  provider: string | undefined;
-  isPrivate: boolean;
-}) {
-  return (
-    <Panel width="narrow" title={`Sign in to ${brand}`}>
-      <SignInForm
-        action={`${ROOT}sign-in`}
-        back={{ name: 'next', value: next }}
-        service={brand}
-        page="the console"
-        help={
-          'You can see and do what your key allows. You are signed out after 30 minutes without activity, ' +
-          'and after 8 hours at most.'
-        }
-        problem={problem}
-        provider={provider}
-        isPrivate={isPrivate}
-      />
-      <p class="help">
-        No key? Ask the administrator, or run <code>{commands.create}</code> on the server.
       </p>
     </Panel>
   );
