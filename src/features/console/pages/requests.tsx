@@ -1,3 +1,4 @@
+import type { Child } from 'hono/jsx';
 import { OAUTH_PATHS } from '../../consent/oauth/paths.ts';
 import type { ResourceActions } from '../../../keys/permissions/index.ts';
 import { OperationFailed, orFailed } from '../operations.ts';
@@ -22,12 +23,6 @@ export interface Request {
   readonly status: 'PENDING' | 'APPROVED' | 'DENIED';
 }
 
-/** Outcome to show above the form. */
-interface CodeFormState {
-  readonly problem?: string;
-  readonly isRefused?: boolean;
-}
-
 const LIST = `query Requests($first: Int!) { consentRequests(first: $first) {
   requestId clientId clientName roles permissions { resource actions } keyExpiresIn address createdAt expiresAt status
 } }`;
@@ -40,55 +35,56 @@ const MAX_SHOWN = 100;
  * also works without a session: see `addConsentPages`.
  */
 export function addRequests(pages: Pages): void {
-  pages.get('requests', (visit) => show(visit, { isRefused: visit.query('done') === 'refused' }));
+  pages.get('requests', (visit) => {
+    const isDenied = visit.query('done') === 'refused';
+    return show(visit, isDenied && <Done>Request denied. The application gets no key.</Done>);
+  });
   pages.post('requests/refuse', async (visit) => {
     const form = await visit.form();
     const refused = await orFailed(visit.ask(REFUSE, { requestId: form.get('request') ?? '' }));
-    if (refused instanceof OperationFailed) return show(visit, { problem: refused.message }, refused.pageStatus);
+    if (refused instanceof OperationFailed)
+      return show(visit, <Problem>{refused.message}</Problem>, refused.pageStatus);
     return visit.seeOther('requests?done=refused');
   });
 }
 
-async function show(visit: Visit, said: CodeFormState, status = 200): Promise<Response> {
+/** Shows the form for a code, and the open requests to people who can see them. */
+async function show(visit: Visit, notice: Child, status = 200): Promise<Response> {
   if (!visit.may('API_KEY:CREATE_OWN'))
-    return visit.page('Approvals', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
+    return visit.page(
+      'Approvals',
+      <>
+        <h1>Approvals</h1>
+        <Problem>Your key cannot approve requests: it lacks API_KEY:CREATE_OWN.</Problem>
+      </>,
+      403,
+    );
   const requests = visit.may('API_KEY:CREATE_ANY') ? await visit.ask<Request[]>(LIST, { first: MAX_SHOWN }) : undefined;
-  return visit.page('Approvals', <RequestList visit={visit} said={said} requests={requests} />, status);
-}
-
-const MAY_NOT = 'Your key cannot approve requests: it lacks API_KEY:CREATE_OWN.';
-
-/** The form for a code, and the open requests. @param requests undefined for people who cannot see them */
-function RequestList({
-  visit,
-  said,
-  requests,
-}: {
-  visit: Visit;
-  said: CodeFormState;
-  requests?: readonly Request[] | undefined;
-}) {
   const { consent } = visit.parts;
-  return (
+  return visit.page(
+    'Approvals',
     <>
       <h1>Approvals</h1>
-      {said.isRefused && <Done>Request denied. The application gets no key.</Done>}
-      {said.problem !== undefined && <Problem>{said.problem}</Problem>}
-      {visit.may('API_KEY:CREATE_OWN') && consent !== 'off' && consent !== 'code' && (
+      {notice}
+      {consent !== 'off' && consent !== 'code' && (
         <CodeForm action={`${visit.root}..${OAUTH_PATHS.device}`} code={visit.query('code')} />
       )}
-      {requests && (
-        <>
-          <h2>Open requests</h2>
-          {requests.length === 0 ? <NoRequests visit={visit} /> : <RequestTable visit={visit} requests={requests} />}
-        </>
+      {requests && <h2>Open requests</h2>}
+      {requests && requests.length > 0 && <RequestTable visit={visit} requests={requests} />}
+      {requests?.length === 0 && (
+        <Empty title="No open requests">
+          <p>
+            <HowToAsk visit={visit} />
+          </p>
+        </Empty>
       )}
-      {!requests && visit.may('API_KEY:CREATE_OWN') && (
+      {!requests && (
         <p class="help">
           <HowToAsk visit={visit} />
         </p>
       )}
-    </>
+    </>,
+    status,
   );
 }
 
@@ -118,7 +114,9 @@ function RequestTable({ visit: { root, now }, requests }: { visit: Visit; reques
               {request.status === 'APPROVED' && <div class="faint">approved, not fetched yet</div>}
             </th>
             <td data-label="Access">
-              <Asked request={request} />
+              <GrantWords roles={request.roles} permissions={permissionsOf(request.permissions)}>
+                {request.keyExpiresIn !== null && <li class="faint">{`for ${request.keyExpiresIn}`}</li>}
+              </GrantWords>
             </td>
             <td data-label="From">{request.address ?? <span class="faint">not known</span>}</td>
             <td data-label="Requested">
@@ -140,24 +138,6 @@ function RequestTable({ visit: { root, now }, requests }: { visit: Visit; reques
         ))}
       </tbody>
     </table>
-  );
-}
-
-function Asked({ request: { roles, permissions, keyExpiresIn } }: { request: Request }) {
-  return (
-    <GrantWords roles={roles} permissions={permissionsOf(permissions)}>
-      {keyExpiresIn !== null && <li class="faint">{`for ${keyExpiresIn}`}</li>}
-    </GrantWords>
-  );
-}
-
-function NoRequests({ visit }: { visit: Visit }) {
-  return (
-    <Empty title="No open requests">
-      <p>
-        <HowToAsk visit={visit} />
-      </p>
-    </Empty>
   );
 }
 

@@ -27,40 +27,43 @@ const STORES = { SQLITE: 'SQLite', POSTGRESQL: 'PostgreSQL' } as const;
 /** Adds the page with the state of the service and its key store. */
 export function addHealth(pages: Pages): void {
   pages.get('health', async (visit) => {
-    const answer = await visit.askAll<Answer>(HEALTH);
-    return visit.page('Health', <HealthPage {...answer} now={visit.now} />);
+    const { health, info } = await visit.askAll<Answer>(HEALTH);
+    return visit.page(
+      'Health',
+      <>
+        <h1>Health</h1>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Check</th>
+              <th scope="col">State</th>
+            </tr>
+          </thead>
+          <tbody>
+            {checksOf(health).map(({ what, isWell, state, remedy }) => (
+              <tr>
+                <th scope="row">{what}</th>
+                <td>
+                  <span class={`status ${isWell ? 'active' : 'bad'}`}>{state}</span>
+                  {!isWell && <p class="help">{remedy}</p>}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <h2>Program</h2>
+        <dl class="facts">
+          <Fact name="Version">{info.version}</Fact>
+          <Fact name="Started">
+            <Time at={info.startedAt} now={visit.now} />
+          </Fact>
+          <Fact name="Runs on">
+            {info.runtime}, {info.platform}
+          </Fact>
+        </dl>
+      </>,
+    );
   });
-}
-
-function HealthPage({ health, info, now }: Answer & { now: number }) {
-  return (
-    <>
-      <h1>Health</h1>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Check</th>
-            <th scope="col">State</th>
-          </tr>
-        </thead>
-        <tbody>
-          {checksOf(health).map((check) => (
-            <CheckRow {...check} />
-          ))}
-        </tbody>
-      </table>
-      <h2>Program</h2>
-      <dl class="facts">
-        <Fact name="Version">{info.version}</Fact>
-        <Fact name="Started">
-          <Time at={info.startedAt} now={now} />
-        </Fact>
-        <Fact name="Runs on">
-          {info.runtime}, {info.platform}
-        </Fact>
-      </dl>
-    </>
-  );
 }
 
 /** One line of the health page. */
@@ -100,18 +103,6 @@ export function troublesOf(health: Health): readonly Check[] {
   return checksOf(health).filter(({ isWell }) => !isWell);
 }
 
-function CheckRow({ what, isWell, state, remedy }: Check) {
-  return (
-    <tr>
-      <th scope="row">{what}</th>
-      <td>
-        <span class={`status ${isWell ? 'active' : 'bad'}`}>{state}</span>
-        {!isWell && <p class="help">{remedy}</p>}
-      </td>
-    </tr>
-  );
-}
-
 const LIMITS = `{
   limits {
     defaultKeyLimits failedCredentials
@@ -145,44 +136,42 @@ const REQUEST_LIMITS = {
 /** Adds the page with the limits of all keys and requests. */
 export function addLimits(pages: Pages): void {
   pages.get('limits', async (visit) => {
-    return visit.page('Limits', <Limits limits={await visit.ask(LIMITS)} />);
-  });
-}
-
-function Limits({ limits: { defaultKeyLimits, failedCredentials, request } }: { limits: ServiceLimits }) {
-  return (
-    <>
-      <h1>Limits</h1>
-      <dl class="facts">
-        <Fact name="Default limits">
-          {defaultKeyLimits.length > 0 ? `${defaultKeyLimits.join(', ')} requests` : 'unlimited'}
-          <p class="help">
-            For keys without limits of their own. Set them with <code>limits.default</code> in svc-api.yaml.
-          </p>
-        </Fact>
-        <Fact name="Invalid keys from one address">{failedCredentials ?? 'unlimited'}</Fact>
-      </dl>
-      <h2>One GraphQL request</h2>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Limit</th>
-            <th scope="col" class="number">
-              At most
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {Object.entries(REQUEST_LIMITS).map(([name, words]) => (
+    const { defaultKeyLimits, failedCredentials, request } = await visit.ask<ServiceLimits>(LIMITS);
+    return visit.page(
+      'Limits',
+      <>
+        <h1>Limits</h1>
+        <dl class="facts">
+          <Fact name="Default limits">
+            {defaultKeyLimits.length > 0 ? `${defaultKeyLimits.join(', ')} requests` : 'unlimited'}
+            <p class="help">
+              For keys without limits of their own. Set them with <code>limits.default</code> in svc-api.yaml.
+            </p>
+          </Fact>
+          <Fact name="Invalid keys from one address">{failedCredentials ?? 'unlimited'}</Fact>
+        </dl>
+        <h2>One GraphQL request</h2>
+        <table>
+          <thead>
             <tr>
-              <th scope="row">{words}</th>
-              <td class="number">
-                {request[name as keyof typeof REQUEST_LIMITS]?.toLocaleString('en') ?? 'unlimited'}
-              </td>
+              <th scope="col">Limit</th>
+              <th scope="col" class="number">
+                At most
+              </th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </>
-  );
+          </thead>
+          <tbody>
+            {Object.entries(REQUEST_LIMITS).map(([name, words]) => (
+              <tr>
+                <th scope="row">{words}</th>
+                <td class="number">
+                  {request[name as keyof typeof REQUEST_LIMITS]?.toLocaleString('en') ?? 'unlimited'}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </>,
+    );
+  });
 }

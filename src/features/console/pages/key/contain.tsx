@@ -28,13 +28,16 @@ interface Contained {
 export function addContainment(pages: Pages): void {
   const contain = (visit: Visit, dryRun: boolean) =>
     visit.ask<Contained>(CONTAIN, { input: { id: visit.param('id'), dryRun } });
-  pages.get('keys/:id/contain', async (visit) => {
-    const plan = await contain(visit, true);
-    return visit.page(`Contain ${plan.name}`, <ContainPage visit={visit} plan={plan} />);
-  });
+  pages.get('keys/:id/contain', async (visit) => showPlan(visit, await contain(visit, true)));
   pages.post('keys/:id/contain', async (visit) => {
     const done = await contain(visit, false);
-    return visit.done('Contained', <ContainedPage visit={visit} done={done} />);
+    return visit.done(
+      'Contained',
+      <Panel width="medium" title="Contained" back={wayBack(visit, done)}>
+        <Done>{summaryOf(done)}. If a key has lost its only secret, rotate it before you enable it.</Done>
+        <ChangedKeys visit={visit} contained={done} />
+      </Panel>,
+    );
   });
 }
 
@@ -69,14 +72,12 @@ const WORDS: Readonly<Record<IssuedChange['what'], string>> = {
   CREATION: 'Created, using a secret that it issued for another key,',
 };
 
-function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
+function showPlan(visit: Visit, plan: Contained): Promise<Response> {
   const isEmpty = plan.changes.length + plan.requests.length === 0;
-  return (
-    <Panel
-      width="medium"
-      title={`Contain ${plan.name}?`}
-      back={{ to: wayBack(visit, plan), name: plan.exists ? plan.name : 'All keys' }}
-    >
+  const back = wayBack(visit, plan);
+  return visit.page(
+    `Contain ${plan.name}`,
+    <Panel width="medium" title={`Contain ${plan.name}?`} back={back}>
       <Warning>
         Use this if the key leaked. It disables the key with all its child keys, and undoes their changes to other keys.
         Anything that uses these keys may stop working. {!isEmpty && <strong>{`This will ${planOf(plan)}.`}</strong>}
@@ -91,28 +92,15 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
         <form method="post" action={`${visit.root}keys/${plan.keyId}/contain`} class="actions">
           <OnceOnly />
           <button class="danger">Contain</button>
-          <LinkButton to={wayBack(visit, plan)}>Cancel</LinkButton>
+          <LinkButton to={back.to}>Cancel</LinkButton>
         </form>
       )}
-    </Panel>
+    </Panel>,
   );
 }
 
-function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
-  return (
-    <Panel
-      width="medium"
-      title="Contained"
-      back={{ to: wayBack(visit, done), name: done.exists ? done.name : 'All keys' }}
-    >
-      <Done>{summaryOf(done)}. If a key has lost its only secret, rotate it before you enable it.</Done>
-      <ChangedKeys visit={visit} contained={done} />
-    </Panel>
-  );
-}
-
-function wayBack({ root }: Visit, { exists, keyId }: Contained): string {
-  return exists ? `${root}keys/${keyId}` : `${root}keys`;
+function wayBack({ root }: Visit, { exists, keyId, name }: Contained) {
+  return exists ? { to: `${root}keys/${keyId}`, name } : { to: `${root}keys`, name: 'All keys' };
 }
 
 /** Summary of the changes in numbers. */

@@ -78,15 +78,6 @@ function said(error: OperationFailed): Pick<SubmittedEdit, 'problems' | 'summary
   return problems.length > 0 ? { problems: new Map(problems) } : { summary: reason };
 }
 
-async function showEditing(here: KeyVisit, given: SubmittedEdit, status = 200): Promise<Response> {
-  const grantable = await findGrantable(here.visit, here.apiKey);
-  return here.visit.page(
-    `Edit ${here.shown.name}`,
-    <EditPage here={here} given={given} grantable={grantable} />,
-    status,
-  );
-}
-
 function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
   if (reason !== null) return `You cannot change its expiry: ${reason}`;
   const last = latest === null ? '' : ` At the latest ${shortTime(latest)}.`;
@@ -101,10 +92,14 @@ const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   expires: { id: 'expires', label: 'Expires' },
 };
 
-function EditPage({ here, given, grantable }: { here: KeyVisit; given: SubmittedEdit; grantable: AskedGrantable }) {
-  const { shown, base } = here;
-  const { edited, problems = new Map<string, string>(), summary } = given;
-  return (
+async function showEditing(
+  { visit, shown, apiKey, base }: KeyVisit,
+  { edited, problems = new Map<string, string>(), summary }: SubmittedEdit,
+  status = 200,
+): Promise<Response> {
+  const grantable = await findGrantable(visit, apiKey);
+  return visit.page(
+    `Edit ${shown.name}`,
     <Panel width="medium" title={`Edit ${shown.name}`} back={{ to: base, name: shown.name }}>
       {(summary !== undefined || problems.size > 0) && (
         <Problem>
@@ -147,7 +142,8 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
           <LinkButton to={base}>Cancel</LinkButton>
         </div>
       </form>
-    </Panel>
+    </Panel>,
+    status,
   );
 }
 
@@ -222,15 +218,12 @@ export function addSwitching(pages: Pages): void {
       await visit.ask(SWITCH, { id, enabled });
       return visit.seeOther(`keys/${id}?done=${path}d`);
     });
-  pages.get(
-    'keys/:id/disable',
-    withKey(async (here) => here.visit.page(`Disable ${here.shown.name}`, <DisablePage here={here} />), 'DISABLE'),
-  );
+  pages.get('keys/:id/disable', withKey(askToDisable, 'DISABLE'));
 }
 
-function DisablePage({ here }: { here: KeyVisit }) {
-  const { shown, base, rights } = here;
-  return (
+async function askToDisable({ visit, shown, base, rights }: KeyVisit): Promise<Response> {
+  return visit.page(
+    `Disable ${shown.name}`,
     <Panel width="narrow" title={`Disable ${shown.name}?`} back={{ to: base, name: shown.name }}>
       <p>
         This key and all its child keys stop working immediately.{' '}
@@ -245,6 +238,6 @@ function DisablePage({ here }: { here: KeyVisit }) {
         <button class="danger">Disable</button>
         <LinkButton to={base}>Cancel</LinkButton>
       </form>
-    </Panel>
+    </Panel>,
   );
 }

@@ -127,26 +127,10 @@ async function narrow(here: KeyVisit): Promise<Response> {
 }
 
 async function showNarrowing(here: KeyVisit, problem?: string, status = 200): Promise<Response> {
-  const { visit, shown } = here;
+  const { visit, shown, base } = here;
   const warning = canNarrow(shown) ? await askWarning(visit) : undefined;
   return visit.page(
     `Remove unused permissions of ${shown.name}`,
-    <NarrowPage here={here} warning={warning} problem={problem} />,
-    status,
-  );
-}
-
-function NarrowPage({
-  here,
-  warning,
-  problem,
-}: {
-  here: KeyVisit;
-  warning: string | undefined;
-  problem: string | undefined;
-}) {
-  const { shown, base } = here;
-  return (
     <Panel width="medium" title="Remove unused permissions" back={{ to: base, name: shown.name }}>
       {problem !== undefined && <Problem>{problem}</Problem>}
       {canNarrow(shown) ? (
@@ -174,7 +158,8 @@ function NarrowPage({
           </p>
         </Empty>
       )}
-    </Panel>
+    </Panel>,
+    status,
   );
 }
 
