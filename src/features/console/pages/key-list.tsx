@@ -120,11 +120,10 @@ export function addKeyList(pages: Pages): void {
     const asked = askedIn(visit);
     try {
       const [page, roles] = await Promise.all([askPage(visit, asked), askRoles(visit)]);
-      return await visit.page('Keys', <KeyList visit={visit} asked={asked} page={page} roles={roles} />);
+      return await show(visit, asked, { page, roles });
     } catch (error) {
       if (!(error instanceof OperationFailed) || error.code === 'FORBIDDEN' || error.pageStatus >= 500) throw error;
-      const content = <KeyList visit={visit} asked={asked} problem={error.message} roles={[]} />;
-      return visit.page('Keys', content, error.pageStatus);
+      return show(visit, asked, { problem: error.message, roles: [] }, error.pageStatus);
     }
   });
 }
@@ -202,19 +201,17 @@ async function askRoles(visit: Visit): Promise<readonly string[]> {
   return roles.map(({ role }) => role);
 }
 
-interface ListParts {
-  readonly visit: Visit;
-  readonly asked: ListRequest;
-  /** Undefined if the filters are invalid. */
-  readonly page?: KeyPage;
-  readonly problem?: string;
-  readonly roles: readonly string[];
-}
-
-function KeyList({ visit, asked, page, problem, roles }: ListParts) {
+/** @param page undefined if the filters are invalid */
+function show(
+  visit: Visit,
+  asked: ListRequest,
+  { page, problem, roles }: { page?: KeyPage; problem?: string; roles: readonly string[] },
+  status = 200,
+): Promise<Response> {
   const { root } = visit;
   const done = DONE[visit.query('done') ?? ''];
-  return (
+  return visit.page(
+    'Keys',
     <>
       {done !== undefined && <Done>{done}</Done>}
       <div class="head">
@@ -237,7 +234,8 @@ function KeyList({ visit, asked, page, problem, roles }: ListParts) {
       )}
       {page && page.keys.length === 0 && <NoKeys visit={visit} asked={asked} />}
       {page && page.keys.length > 0 && <KeyForm visit={visit} asked={asked} page={page} />}
-    </>
+    </>,
+    status,
   );
 }
 

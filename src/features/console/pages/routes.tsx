@@ -249,6 +249,16 @@ interface RouteList {
 const PAGE_SIZE = 100;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
+/** Contents of the page. */
+interface ShownRoutes {
+  readonly asked: AskedRequest;
+  readonly routes: RouteList;
+  /** The key whose access is shown; empty for none. */
+  readonly keyName: string;
+  readonly explained?: Explanation | undefined;
+  readonly problem?: string;
+}
+
 /** Adds the page of routes, which also explains a request. */
 export function addRoutes(pages: Pages): void {
   pages.get('routes', async (visit) => {
@@ -259,16 +269,13 @@ export function addRoutes(pages: Pages): void {
     };
     const list = (keyName?: string) =>
       visit.ask<RouteList>(QUERY, { first: PAGE_SIZE, after: visit.query('after'), keyName });
-    const show = (
-      more: { routes: RouteList; keyName?: string; explained?: Explanation; problem?: string },
-      status?: number,
-    ) => visit.page('Routes', <RoutePage visit={visit} asked={asked} {...more} />, status);
     const explaining = asked.url === '' ? undefined : explain(visit, asked);
     const found = await orFailed(Promise.all([list(asked.key || undefined), explaining]));
     // If this fails as well, the entered key or request is not the cause.
-    if (found instanceof OperationFailed) return show({ routes: await list(), problem: found.message }, 400);
+    if (found instanceof OperationFailed)
+      return showRoutes(visit, { asked, routes: await list(), keyName: '', problem: found.message });
     const [routes, explained] = found;
-    return show({ routes, keyName: asked.key, ...(explained && { explained }) });
+    return showRoutes(visit, { asked, routes, keyName: asked.key, explained });
   });
   pages.get('routes/:number/keys', answerKeys);
 }
@@ -351,22 +358,10 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
 /** Maximum number of grants in a row. */
 const MAX_GRANTS = 4;
 
-function RoutePage({
-  visit,
-  routes: { configured, total, edges, pageInfo },
-  keyName = '',
-  asked,
-  explained,
-  problem,
-}: {
-  visit: Visit;
-  routes: RouteList;
-  keyName?: string;
-  asked: AskedRequest;
-  explained?: Explanation;
-  problem?: string;
-}) {
-  return (
+function showRoutes(visit: Visit, { asked, routes, keyName, explained, problem }: ShownRoutes): Promise<Response> {
+  const { configured, total, edges, pageInfo } = routes;
+  return visit.page(
+    'Routes',
     <>
       <h1>Routes</h1>
       <p class="help">
@@ -393,7 +388,8 @@ function RoutePage({
           <a href={withQuery(`${visit.root}routes`, { key: keyName, after: pageInfo.endCursor })}>Next page</a>
         )}
       </nav>
-    </>
+    </>,
+    problem === undefined ? 200 : 400,
   );
 }
 

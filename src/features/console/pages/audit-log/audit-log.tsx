@@ -32,28 +32,28 @@ const PAGE_SIZE = 50;
 export function addAuditLog(pages: Pages): void {
   pages.get('audit-log', async (visit) => {
     const filter = filterIn(visit);
-    const show = (more: { log?: ShownLog; problem?: string }) =>
-      visit.page('Audit log', <AuditLog visit={visit} filter={filter} {...more} />, more.log ? 200 : 400);
     const times = timesOf(filter);
-    if ('problem' in times) return show(times);
+    if ('problem' in times) return show(visit, filter, undefined, times.problem);
     try {
       const [page, histogram, chain] = await Promise.all([
         askLog(visit, { filter, times }, PAGE_SIZE, visit.query('after')),
         askHistogram(visit, filter, times),
         visit.ask<Chain>(CHAIN),
       ]);
-      return await show({ log: { times, page, histogram, chain } });
+      return await show(visit, filter, { times, page, histogram, chain });
     } catch (error) {
       if (!(error instanceof OperationFailed) || error.code === 'FORBIDDEN') throw error;
-      return show({ problem: error.message });
+      return show(visit, filter, undefined, error.message);
     }
   });
   addExport(pages);
 }
 
-function AuditLog({ visit, filter, log, problem }: { visit: Visit; filter: Filter; log?: ShownLog; problem?: string }) {
+/** @param log undefined if the filter has a problem */
+function show(visit: Visit, filter: Filter, log: ShownLog | undefined, problem?: string): Promise<Response> {
   const { root, now } = visit;
-  return (
+  return visit.page(
+    'Audit log',
     <>
       <div class="head">
         <h1>Audit log</h1>
@@ -69,7 +69,8 @@ function AuditLog({ visit, filter, log, problem }: { visit: Visit; filter: Filte
       {problem !== undefined && <Problem>{problem}</Problem>}
       {log && <HistogramPlot root={root} filter={filter} times={log.times} histogram={log.histogram} />}
       {log && <Entries visit={visit} filter={filter} page={log.page} />}
-    </>
+    </>,
+    log ? 200 : 400,
   );
 }
 

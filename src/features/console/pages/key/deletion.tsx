@@ -5,7 +5,7 @@ import { Done, Problem, Warning, formatCount, LinkButton, LastUse } from '../../
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
 import type { IssuedChange } from './shown-key.ts';
-import { askChildren, type Children, DeletedBranches, lastUseOf } from './tree.tsx';
+import { askChildren, DeletedBranches, lastUseOf } from './tree.tsx';
 import { type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
@@ -41,7 +41,7 @@ async function deleteKey(here: KeyVisit): Promise<Response> {
   const deleted = await orFailed(visit.ask<Deleted>(DELETE, { ids: [shown.id] }));
   if (deleted instanceof OperationFailed)
     return showDeletion(here, { typed, message: deleted.reason }, deleted.pageStatus);
-  return visit.done('Deleted', <DeletedPage here={here} deleted={deleted} />);
+  return showDeleted(here, deleted);
 }
 
 /** The text that was typed to confirm, and why it was refused. */
@@ -51,28 +51,16 @@ interface Refused {
 }
 
 async function showDeletion(here: KeyVisit, refused?: Refused, status = 200): Promise<Response> {
-  const children = await askChildren(here);
-  const page = <DeletePage here={here} refused={refused} children={children} />;
-  return here.visit.page(`Delete ${here.shown.name}`, page, status);
-}
-
-/** Asks for confirmation if the key was used recently or has child keys. */
-function isDangerous(here: KeyVisit): boolean {
-  const lastUse = lastUseOf(here.shown);
-  const isRecent = lastUse !== null && here.visit.now - Date.parse(lastUse) < RECENT_MS;
-  return isRecent || here.shown.branch.count > 0;
-}
-
-function DeletePage({ here, refused, children }: { here: KeyVisit; refused: Refused | undefined; children: Children }) {
   const { shown, base, rights, visit } = here;
   const { count } = shown.branch;
-  const lastUse = lastUseOf(here.shown);
-  return (
+  const children = await askChildren(here);
+  return visit.page(
+    `Delete ${shown.name}`,
     <Panel width="medium" title={`Delete ${shown.name}?`} back={{ to: base, name: shown.name }}>
       <Warning>
         {`This deletes ${formatCount(count + 1, 'key')}, `}
-        <LastUse at={lastUse} now={visit.now} words="last used" />. Anything using {count > 0 ? 'them' : 'it'} stops
-        working immediately. You cannot undo this.
+        <LastUse at={lastUseOf(shown)} now={visit.now} words="last used" />. Anything using {count > 0 ? 'them' : 'it'}{' '}
+        stops working immediately. You cannot undo this.
         {rights.endsSession &&
           ` You are signed in with ${rights.isSelf ? 'this key' : 'one of its child keys'}: you will be signed out.`}
       </Warning>
@@ -82,62 +70,52 @@ function DeletePage({ here, refused, children }: { here: KeyVisit; refused: Refu
           <DeletedBranches here={here} children={children} />
         </>
       )}
-      <DeleteForm here={here} refused={refused} />
+      <form method="post" action={`${base}/delete`} class="stack">
+        <OnceOnly />
+        {refused && <Problem>{refused.message}</Problem>}
+        <input type="hidden" name="descendants" value={`${count}`} />
+        {isDangerous(here) && (
+          <>
+            <label for="name">Type the name of the key to confirm: {shown.name}</label>
+            <input
+              id="name"
+              name="name"
+              value={refused?.typed}
+              required
+              autocomplete="off"
+              spellcheck={false}
+              aria-invalid={refused ? 'true' : undefined}
+            />
+          </>
+        )}
+        <div class="actions">
+          <button class="danger">{`Delete ${formatCount(count + 1, 'key')}`}</button>
+          <LinkButton to={base}>Cancel</LinkButton>
+        </div>
+      </form>
       {rights.may('DISABLE') && shown.disabledAt === null && (
         <p class="help">
           Not sure? <a href={`${base}/disable`}>Disable it</a> first: you can undo that.
         </p>
       )}
-    </Panel>
+    </Panel>,
+    status,
   );
 }
 
-function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | undefined }) {
-  const { shown, base } = here;
-  return (
-    <form method="post" action={`${base}/delete`} class="stack">
-      <OnceOnly />
-      {refused && <Problem>{refused.message}</Problem>}
-      <input type="hidden" name="descendants" value={`${shown.branch.count}`} />
-      {isDangerous(here) && (
-        <>
-          <label for="name">Type the name of the key to confirm: {shown.name}</label>
-          <input
-            id="name"
-            name="name"
-            value={refused?.typed}
-            required
-            autocomplete="off"
-            spellcheck={false}
-            aria-invalid={refused ? 'true' : undefined}
-          />
-        </>
-      )}
-      <div class="actions">
-        <button class="danger">{`Delete ${formatCount(shown.branch.count + 1, 'key')}`}</button>
-        <LinkButton to={base}>Cancel</LinkButton>
-      </div>
-    </form>
-  );
+/** Asks for confirmation if the key was used recently or has child keys. */
+function isDangerous({ visit, shown }: KeyVisit): boolean {
+  const lastUse = lastUseOf(shown);
+  const isRecent = lastUse !== null && visit.now - Date.parse(lastUse) < RECENT_MS;
+  return isRecent || shown.branch.count > 0;
 }
 
-function DeletedPage({
-  here: { visit, rights, base },
-  deleted: { deleted, keys, issued },
-}: {
-  here: KeyVisit;
-  deleted: Deleted;
-}) {
-  return (
+function showDeleted({ visit, rights, base }: KeyVisit, { deleted, keys, issued }: Deleted): Promise<Response> {
+  const names = keys.slice(0, NAMED).map(({ name }) => name);
+  return visit.done(
+    'Deleted',
     <Panel width="medium" title="Deleted">
-      <Done>
-        {`${formatCount(deleted, 'key')}: `}
-        {keys
-          .slice(0, NAMED)
-          .map(({ name }) => name)
-          .join(', ')}
-        {keys.length > NAMED && ', …'}
-      </Done>
+      <Done>{`${formatCount(deleted, 'key')}: ${names.join(', ')}${keys.length > NAMED ? ', …' : ''}`}</Done>
       <IssuedSection visit={visit} issued={issued} />
       {issued.length > 0 && !rights.endsSession && (
         <p>
@@ -151,6 +129,6 @@ function DeletedPage({
           <a href={`${visit.root}keys`}>All keys</a>
         )}
       </p>
-    </Panel>
+    </Panel>,
   );
 }

@@ -55,33 +55,18 @@ const DONE = {
 const CREATOR = 'query Creator($id: ID!) { apiKey(id: $id) { name } }';
 
 const answerOverview: VisitHandler = withKey(async (here) => {
-  const asides = await askAsides(here);
-  const status = asides.asked?.problem === undefined ? 200 : 400;
-  return here.visit.page(here.shown.name, <Overview here={here} asides={asides} />, status);
-});
-
-/** Loads everything on the page except the key itself. @throws OperationFailed */
-async function askAsides(here: KeyVisit) {
+  const { visit, rights, shown } = here;
   const [creatorName, catalog, asked, usage, children, entries] = await Promise.all([
     askCreatorName(here),
     askCatalog(here),
     askMay(here),
-    askUsage(here.visit),
+    askUsage(visit),
     askChildren(here),
-    askTimeline(here.visit),
+    askTimeline(visit),
   ]);
-  return { creatorName, catalog, asked, usage, children, entries };
-}
-
-async function askCreatorName({ visit, shown: { createdBy } }: KeyVisit): Promise<string | null> {
-  if (createdBy === null || !visit.may('API_KEY:READ_OWN')) return null;
-  return (await visit.ask<{ name: string } | null>(CREATOR, { id: createdBy }))?.name ?? null;
-}
-
-function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType<typeof askAsides>> }) {
-  const { visit, rights, shown } = here;
   const done = Object.entries(DONE).find(([word]) => word === visit.query('done'))?.[1];
-  return (
+  return visit.page(
+    shown.name,
     <>
       {done !== undefined && <Done>{done}</Done>}
       {rights.isPrevious && <Warning>{PREVIOUS_SECRET}</Warning>}
@@ -89,18 +74,24 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType
       <RotationNotice here={here} />
       <section class="card summary" aria-label="Summary">
         <AccessSummary of={shown} />
-        <KeyFacts here={here} creatorName={asides.creatorName} />
+        <KeyFacts here={here} creatorName={creatorName} />
       </section>
-      <UsageSection here={here} usage={asides.usage} />
-      <TreeSection here={here} children={asides.children} />
-      <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
-      <IssuedSection visit={visit} issued={here.shown.issued} />
+      <UsageSection here={here} usage={usage} />
+      <TreeSection here={here} children={children} />
+      <AccessSection here={here} catalog={catalog} asked={asked} />
+      <IssuedSection visit={visit} issued={shown.issued} />
       {rights.isSelf && !shown.person && !rights.isPrevious && !rights.may('ROTATE') && !shown.rotation && (
         <p class="help">To change your key or get a new secret, ask an administrator.</p>
       )}
-      {asides.entries && <Timeline here={here} entries={asides.entries} />}
-    </>
+      {entries && <Timeline here={here} entries={entries} />}
+    </>,
+    asked?.problem === undefined ? 200 : 400,
   );
+});
+
+async function askCreatorName({ visit, shown: { createdBy } }: KeyVisit): Promise<string | null> {
+  if (createdBy === null || !visit.may('API_KEY:READ_OWN')) return null;
+  return (await visit.ask<{ name: string } | null>(CREATOR, { id: createdBy }))?.name ?? null;
 }
 
 /** The name and status of a key, and the actions on it. */
