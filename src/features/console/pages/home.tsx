@@ -5,6 +5,7 @@ import { Panel } from '../parts/layout.tsx';
 import { barsOf, firstStart, type PeriodCounts, totalsOf, UsePlot } from '../parts/plot.tsx';
 import type { CountedKeys, ShownKey } from './key/shown-key.ts';
 import type { Request } from './requests.tsx';
+import { askPeriods } from './key/usage.tsx';
 import { type Health, HEALTH_FIELDS, troublesOf } from './service.tsx';
 
 const DAY_MS = 86_400_000;
@@ -29,9 +30,9 @@ const ENDING = `query Ending($until: DateTime!) {
 const NEVER_USED = `query NeverUsed {
   apiKeyList(first: 0, neverUsed: true, status: ACTIVE, countUpTo: ${COUNTED}) { ${LISTED} }
 }`;
-const COUNTS = '{ start accepted forbidden limited refused }';
-const USE_OF_ALL = `query Use($from: DateTime!) { serviceUsage(from: $from) ${COUNTS} }`;
-const OWN_USE = `query OwnUse($id: ID!, $from: DateTime!) { apiKey(id: $id) { use: usage(from: $from) ${COUNTS} } }`;
+const USE_OF_ALL = `query Use($from: DateTime!) {
+  serviceUsage(from: $from) { start accepted forbidden limited refused }
+}`;
 const REQUESTS = `query OpenRequests {
   consentRequests(first: ${MAX_REQUESTS}) { clientName createdAt status }
 }`;
@@ -56,22 +57,18 @@ export function addHome(pages: Pages): void {
   pages.get('', async (visit) => {
     if (visit.may('API_KEY:READ_OWN')) return visit.page('Home', <Home visit={visit} overview={await ask(visit)} />);
     const first = visit.pages.find(({ path }) => path === 'me') ?? visit.pages[0];
-    return first
-      ? visit.seeOther(first.path)
-      : visit.page('No access', <NothingToSee name={visit.principal.apiKey.name} />, 403);
+    if (first) return visit.seeOther(first.path);
+    return visit.page(
+      'No access',
+      <Panel width="narrow" title="No access">
+        <p>
+          The key {visit.principal.apiKey.name} cannot open any page. Sign in with a key that can, for example one with{' '}
+          <code>API_KEY:READ_OWN</code>.
+        </p>
+      </Panel>,
+      403,
+    );
   });
-}
-
-/** Shown to keys that cannot see any page. */
-function NothingToSee({ name }: { name: string }) {
-  return (
-    <Panel width="narrow" title="No access">
-      <p>
-        The key {name} cannot open any page. Sign in with a key that can, for example one with{' '}
-        <code>API_KEY:READ_OWN</code>.
-      </p>
-    </Panel>
-  );
 }
 
 type Overview = Awaited<ReturnType<typeof ask>>;
@@ -93,10 +90,10 @@ async function ask(visit: Visit) {
 
 /** Requests of all keys, or only of their own for people who cannot see the others. */
 async function askUse(visit: Visit): Promise<readonly PeriodCounts[]> {
-  const from = new Date(firstStart('HOUR', HOURS, visit.now)).toISOString();
-  if (visit.may('API_KEY:READ_ANY')) return visit.ask(USE_OF_ALL, { from });
-  const variables = { id: visit.principal.apiKey.id, from };
-  return (await visit.ask<{ use: PeriodCounts[] } | null>(OWN_USE, variables))?.use ?? [];
+  const from = firstStart('HOUR', HOURS, visit.now);
+  return visit.may('API_KEY:READ_ANY')
+    ? visit.ask(USE_OF_ALL, { from: new Date(from).toISOString() })
+    : askPeriods(visit, from, 'HOUR');
 }
 
 async function askRequests(visit: Visit): Promise<readonly OpenRequest[] | undefined> {

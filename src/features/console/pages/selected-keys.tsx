@@ -155,25 +155,44 @@ interface Answered {
 }
 
 async function showPlan(visit: Visit, selected: Selected, answered: Answered = {}, status = 200): Promise<Response> {
-  const { title } = WORDS[selected.change];
-  if (selected.ids.length === 0) return visit.page(`${title} keys`, <NothingSelected root={visit.root} />, 422);
-  const plan = selected.problem === undefined ? await askPlan(visit, selected) : undefined;
+  const { root } = visit;
+  const { ids, change: what, problem } = selected;
+  const { title } = WORDS[what];
+  if (ids.length === 0)
+    return visit.page(
+      `${title} keys`,
+      <div class="medium">
+        <Empty title="No keys selected.">
+          <p>
+            First select keys in <a href={`${root}keys`}>the list of keys</a>.
+          </p>
+        </Empty>
+      </div>,
+      422,
+    );
+  const plan = problem === undefined ? await askPlan(visit, selected) : undefined;
+  const changing = plan?.changing.length ?? ids.length;
   return visit.page(
     `${title} keys`,
-    <PlanPage visit={visit} selected={selected} plan={plan} answered={answered} />,
-    selected.problem === undefined ? status : 422,
-  );
-}
-
-function NothingSelected({ root }: { root: string }) {
-  return (
-    <div class="medium">
-      <Empty title="No keys selected.">
+    <Panel
+      width="medium"
+      title={`${title} ${formatCount(changing || ids.length, 'key')}?`}
+      back={{ to: `${root}keys`, name: 'Keys' }}
+    >
+      {answered.problem !== undefined && <Problem>{answered.problem}</Problem>}
+      {what === 'EXPIRE' && <EndForm visit={visit} selected={selected} />}
+      {plan && changing > 0 && <Reach visit={visit} selected={selected} plan={plan} />}
+      {plan && <Keys visit={visit} plan={plan} change={what} />}
+      {plan && changing > 0 ? (
+        <Confirmation visit={visit} selected={selected} plan={plan} answered={answered} />
+      ) : (
         <p>
-          First select keys in <a href={`${root}keys`}>the list of keys</a>.
+          {plan && 'None of these keys would change. '}
+          <LinkButton to={`${root}keys`}>Back to the keys</LinkButton>
         </p>
-      </Empty>
-    </div>
+      )}
+    </Panel>,
+    problem === undefined ? status : 422,
   );
 }
 
@@ -181,36 +200,6 @@ interface PlanParts {
   readonly visit: Visit;
   readonly selected: Selected;
   readonly plan: Plan;
-}
-
-function PlanPage({
-  plan,
-  answered,
-  ...shown
-}: Omit<PlanParts, 'plan'> & { plan: Plan | undefined; answered: Answered }) {
-  const { visit, selected } = shown;
-  const { root } = visit;
-  const changing = plan?.changing.length ?? selected.ids.length;
-  return (
-    <Panel
-      width="medium"
-      title={`${WORDS[selected.change].title} ${formatCount(changing || selected.ids.length, 'key')}?`}
-      back={{ to: `${root}keys`, name: 'Keys' }}
-    >
-      {answered.problem !== undefined && <Problem>{answered.problem}</Problem>}
-      {selected.change === 'EXPIRE' && <EndForm visit={visit} selected={selected} />}
-      {plan && plan.changing.length > 0 && <Reach {...shown} plan={plan} />}
-      {plan && <Keys visit={visit} plan={plan} change={selected.change} />}
-      {plan && plan.changing.length > 0 ? (
-        <Confirmation {...shown} plan={plan} answered={answered} />
-      ) : (
-        <p>
-          {plan && 'None of these keys would change. '}
-          <LinkButton to={`${root}keys`}>Back to the keys</LinkButton>
-        </p>
-      )}
-    </Panel>
-  );
 }
 
 /** The number of keys affected. */

@@ -39,8 +39,8 @@ export async function askUsage(visit: Visit): Promise<PlottedUsage> {
   return { view, bars: barsOf(counted, by, count, visit.now) };
 }
 
-/** Loads the outcomes of requests with the key in the address, by hour or day. @throws OperationFailed */
-async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly PeriodCounts[]> {
+/** Loads the outcomes of requests with the key that a page is about, by hour or day. @throws OperationFailed */
+export async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly PeriodCounts[]> {
   const variables = { from: new Date(from).toISOString(), by };
   const declared = '$from: DateTime!, $by: UsagePeriod!';
   const apiKey = await askOfKey<{ usage: PeriodCounts[] }>(visit, USAGE, declared, variables);
