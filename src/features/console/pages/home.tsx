@@ -1,7 +1,6 @@
-import type { Child } from 'hono/jsx';
 import type { Pages, Visit } from '../visit.tsx';
-import { Empty, formatNumber, formatTotal, KeyLink, Time } from '../parts/notice.tsx';
-import { Panel } from '../parts/layout.tsx';
+import { formatNumber, formatTotal, KeyLink, Time } from '../parts/notice.tsx';
+import { Card, Panel } from '../parts/layout.tsx';
 import { barsOf, firstStart, type PeriodCounts, totalsOf, UsePlot } from '../parts/plot.tsx';
 import type { CountedKeys, ShownKey } from './key/shown-key.ts';
 import type { Request } from './requests.tsx';
@@ -151,17 +150,14 @@ function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
       </div>
       {troubles !== undefined && troubles.length > 0 && <Troubles root={root} troubles={troubles} />}
       <Figures visit={visit} overview={overview} />
-      <Card title={visit.may('API_KEY:READ_ANY') ? 'Requests' : 'Requests of your key'} note="last 24 hours, UTC">
-        {bars.every((bar) => bar.accepted + bar.forbidden + bar.limited + bar.refused === 0) ? (
-          <Empty title="No requests in the last 24 hours.">
-            <p>Requests appear here within seconds.</p>
-          </Empty>
-        ) : (
-          <UsePlot title="Requests of the last 24 hours" bars={bars} />
-        )}
+      <Card
+        title={visit.may('API_KEY:READ_ANY') ? 'Requests' : 'Requests of your key'}
+        aside={<span class="faint">last 24 hours, UTC</span>}
+      >
+        <UsePlot title="Requests of the last 24 hours" period="last 24 hours" bars={bars} />
       </Card>
       <div class="cards">
-        <Card title="Newest" link={{ href: `${root}keys`, text: 'All keys' }}>
+        <Card title="Newest" aside={<a href={`${root}keys`}>All keys</a>}>
           <ul class="rows">
             {newest.keys.map((key) => (
               <li>
@@ -173,7 +169,7 @@ function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
             ))}
           </ul>
         </Card>
-        <Card title="Expiring soon" link={{ href: `${root}${ENDING_PATH}`, text: `Within ${SOON_DAYS} days` }}>
+        <Card title="Expiring soon" aside={<a href={root + ENDING_PATH}>{`Within ${SOON_DAYS} days`}</a>}>
           {ending.keys.length === 0 ? (
             <p class="faint">No keys expire within {SOON_DAYS} days.</p>
           ) : (
@@ -191,7 +187,7 @@ function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
         </Card>
         {requests && <OpenRequests visit={visit} requests={requests} />}
         {troubles?.length === 0 && (
-          <Card title="Problems" link={{ href: `${root}health`, text: 'Health' }}>
+          <Card title="Problems" aside={<a href={`${root}health`}>Health</a>}>
             <p>
               <span class="status active">No problems found.</span>
             </p>
@@ -260,30 +256,6 @@ function Figure({
   return <li>{path === undefined ? <span>{content}</span> : <a href={root + path}>{content}</a>}</li>;
 }
 
-function Card({
-  title,
-  note,
-  link,
-  children,
-}: {
-  title: string;
-  note?: string;
-  link?: { href: string; text: string };
-  children?: Child;
-}) {
-  const id = title.toLowerCase().replaceAll(' ', '-');
-  return (
-    <section class="card" aria-labelledby={id}>
-      <div class="head">
-        <h2 id={id}>{title}</h2>
-        {note !== undefined && <span class="faint">{note}</span>}
-        {link && <a href={link.href}>{link.text}</a>}
-      </div>
-      {children}
-    </section>
-  );
-}
-
 function Troubles({ root, troubles }: { root: string; troubles: readonly Trouble[] }) {
   return (
     <section class="notice problem" aria-labelledby="wrong">
@@ -301,7 +273,7 @@ function Troubles({ root, troubles }: { root: string; troubles: readonly Trouble
 
 function OpenRequests({ visit: { root, now }, requests }: { visit: Visit; requests: readonly OpenRequest[] }) {
   return (
-    <Card title="Waiting for approval" link={{ href: `${root}requests`, text: 'Approvals' }}>
+    <Card title="Waiting for approval" aside={<a href={`${root}requests`}>Approvals</a>}>
       {requests.length === 0 ? (
         <p class="faint">No requests to approve.</p>
       ) : (

@@ -161,6 +161,29 @@ export function Panel({
   );
 }
 
+/** A part of a page. @param aside shown beside its title */
+export function Card({
+  title,
+  id = title.toLowerCase().replaceAll(' ', '-'),
+  aside,
+  children,
+}: {
+  title: string;
+  id?: string;
+  aside?: Child;
+  children?: Child;
+}) {
+  return (
+    <section class="card" aria-labelledby={id}>
+      <div class="head">
+        <h2 id={id}>{title}</h2>
+        {aside}
+      </div>
+      {children}
+    </section>
+  );
+}
+
 /** A link for people who come from the console. */
 export function toConsole(root: string) {
   return { to: root, text: 'Back to the console' };

@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import { formatNumber } from './notice.tsx';
+import { Empty, formatNumber } from './notice.tsx';
 
 /** Outcomes of requests: accepted, and the kinds of refusal. */
 export const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
@@ -65,7 +65,13 @@ const MAX_TIMES = 5;
  * Requests over time. Refused ones have a chart of their own, since there are few of them. Tooltips show the numbers of a
  * column, and a table has all of them.
  */
-export function UsePlot({ title, bars }: { title: string; bars: readonly Bar[] }) {
+export function UsePlot({ title, period, bars }: { title: string; period: string; bars: readonly Bar[] }) {
+  if (bars.every((bar) => bar.accepted + refusalsOf(bar) === 0))
+    return (
+      <Empty title={`No requests in the ${period}.`}>
+        <p>Requests appear here within seconds.</p>
+      </Empty>
+    );
   const isRefused = bars.some((bar) => refusalsOf(bar) > 0);
   return (
     <figure class="plot">

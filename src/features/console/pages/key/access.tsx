@@ -10,6 +10,7 @@ import { OperationFailed, orFailed } from '../../operations.ts';
 import { byVerb, permissionsOf, SHOWN_ACTIONS, type VerbActions } from '../../parts/grants.ts';
 import { capitalized, Codes, GrantWords } from '../../permission-words.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
+import { Card } from '../../parts/layout.tsx';
 import { type KeyStatus, formatCount, formatNumber, KeyLink, LinkButton, wordsOfCode } from '../../parts/notice.tsx';
 import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
 import { canNarrow } from './usage.tsx';
@@ -233,14 +234,11 @@ export function AccessSection({
   const neverUsed = new Set(permissionsOf(shown.unusedPermissions));
   const all = allowed.length;
   const unused = allowed.filter((permission) => neverUsed.has(permission)).length;
+  const narrow = unused > 0 && rights.may('UPDATE') && canNarrow(shown) && (
+    <LinkButton to={`${base}/narrow`}>Remove unused permissions…</LinkButton>
+  );
   return (
-    <section aria-labelledby="access" class="card">
-      <div class="head">
-        <h2 id="access">Permissions</h2>
-        {unused > 0 && rights.may('UPDATE') && canNarrow(shown) && (
-          <LinkButton to={`${base}/narrow`}>Remove unused permissions…</LinkButton>
-        )}
-      </div>
+    <Card id="access" title="Permissions" aside={narrow}>
       <p>
         {formatCount(all, 'permission')}
         {all > 0 && unused === all && ', none of them ever used. '}
@@ -259,7 +257,7 @@ export function AccessSection({
         </details>
       )}
       <AccessQuestion here={here} asked={asked} />
-    </section>
+    </Card>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Pages, Visit } from '../../visit.tsx';
 import { type Change, Changes } from '../../parts/audit-entries.tsx';
-import { Panel } from '../../parts/layout.tsx';
+import { Card, Panel } from '../../parts/layout.tsx';
 import { Done, Time, Warning, formatCount, KeyLink, LinkButton } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { IssuedChange } from './shown-key.ts';
@@ -45,8 +45,7 @@ export function addContainment(pages: Pages): void {
 export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonly IssuedChange[] }) {
   if (issued.length === 0) return null;
   return (
-    <section aria-labelledby="issued" class="card">
-      <h2 id="issued">Changes to other keys</h2>
+    <Card id="issued" title="Changes to other keys">
       <p class="help">They stay in effect without this key. If it leaked, someone else may have made them.</p>
       <ul>
         {issued.map(({ name, keyId, what, at, disabled }) => (
@@ -59,7 +58,7 @@ export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonl
           </li>
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }
 

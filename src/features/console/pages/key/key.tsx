@@ -1,6 +1,7 @@
 import { MAX_LINE_LENGTH } from '../../../../keys/key/index.ts';
 import { printable } from '../../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
+import { Card } from '../../parts/layout.tsx';
 import { Done, PREVIOUS_SECRET, Status, Warning, LinkButton } from '../../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import { AccessSection, AccessSummary, askCatalog, askMay } from './access.tsx';
@@ -27,17 +28,13 @@ async function askTimeline(visit: Visit): Promise<AuditedEntry[] | undefined> {
 /** The audit entries of a key, newest first. */
 function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries: readonly AuditedEntry[] }) {
   return (
-    <section aria-labelledby="timeline" class="card">
-      <div class="head">
-        <h2 id="timeline">Timeline</h2>
-        <a href={`${visit.root}audit-log?key=${shown.id}`}>All in the audit log</a>
-      </div>
+    <Card title="Timeline" aside={<a href={`${visit.root}audit-log?key=${shown.id}`}>All in the audit log</a>}>
       {entries.length > 0 ? (
         <AuditEntries root={visit.root} now={visit.now} entries={entries} />
       ) : (
         <p class="faint">There are no entries that you can see. Old ones may have been pruned.</p>
       )}
-    </section>
+    </Card>
   );
 }
 

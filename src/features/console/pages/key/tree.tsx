@@ -1,6 +1,7 @@
 import { restrictionTexts } from '../../../../keys/key/index.ts';
 import { withoutIncluded } from '../../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
+import { Card } from '../../parts/layout.tsx';
 import { formatCount, KeyLink, Status, Time, LastUse } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import type { Visit } from '../../visit.tsx';
@@ -62,16 +63,13 @@ export function lastUseOf({ lastUsedAt, branch }: Pick<ShownKey, 'lastUsedAt' | 
 export function TreeSection({ here, children }: { here: KeyVisit; children: Children }) {
   const { shown, visit, rights, base } = here;
   if (shown.ancestors.length === 0 && shown.branch.count === 0) return null;
+  const contain = rights.may('CONTAIN') && shown.branch.count > 0 && (
+    <a class="button danger" href={`${base}/contain`}>
+      Contain…
+    </a>
+  );
   return (
-    <section aria-labelledby="tree" class="card">
-      <div class="head">
-        <h2 id="tree">Created by and child keys</h2>
-        {rights.may('CONTAIN') && shown.branch.count > 0 && (
-          <a class="button danger" href={`${base}/contain`}>
-            Contain…
-          </a>
-        )}
-      </div>
+    <Card id="tree" title="Created by and child keys" aside={contain}>
       <p class="help">
         A key can do no more than its parent keys, and stops working when they do.
         {shown.branch.count > 0 && ` This one has ${formatCount(shown.branch.count, 'child key')}.`}
@@ -82,7 +80,7 @@ export function TreeSection({ here, children }: { here: KeyVisit; children: Chil
         </span>
         <ChildList here={here} of={shown.id} children={children} count={shown.branch.count} page="" />
       </Above>
-    </section>
+    </Card>
   );
 }
 

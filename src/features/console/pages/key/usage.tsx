@@ -8,9 +8,9 @@ import { OperationFailed, orFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { withoutIncluded } from '../../../../keys/permissions/index.ts';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { Panel } from '../../parts/layout.tsx';
+import { Card, Panel } from '../../parts/layout.tsx';
 import { Empty, Problem, Warning, formatCount, LinkButton } from '../../parts/notice.tsx';
-import { type Bar, barsOf, firstStart, OUTCOMES, type PeriodCounts, UsePlot } from '../../parts/plot.tsx';
+import { type Bar, barsOf, firstStart, type PeriodCounts, UsePlot } from '../../parts/plot.tsx';
 import { Codes } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
@@ -48,27 +48,20 @@ export async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY')
 }
 
 export function UsageSection({ here: { base }, usage: { view, bars } }: { here: KeyVisit; usage: PlottedUsage }) {
-  const isEmpty = bars.every((bar) => OUTCOMES.every((outcome) => bar[outcome] === 0));
+  const { title } = VIEWS[view];
+  const periods = (
+    <nav class="tabs" aria-label="Period">
+      {Object.entries(VIEWS).map(([name, one]) => (
+        <a href={`${base}?use=${name}#use`} aria-current={name === view ? 'true' : undefined}>
+          {one.title}
+        </a>
+      ))}
+    </nav>
+  );
   return (
-    <section aria-labelledby="use" class="card">
-      <div class="head">
-        <h2 id="use">Usage</h2>
-        <nav class="tabs" aria-label="Period">
-          {(['hour', 'day'] as const).map((one) => (
-            <a href={`${base}?use=${one}#use`} aria-current={one === view ? 'true' : undefined}>
-              {VIEWS[one].title}
-            </a>
-          ))}
-        </nav>
-      </div>
-      {isEmpty ? (
-        <Empty title={`No requests in the ${VIEWS[view].title.toLowerCase()}.`}>
-          <p>Requests appear here within seconds.</p>
-        </Empty>
-      ) : (
-        <UsePlot title={VIEWS[view].title} bars={bars} />
-      )}
-    </section>
+    <Card id="use" title="Usage" aside={periods}>
+      <UsePlot title={title} period={title.toLowerCase()} bars={bars} />
+    </Card>
   );
 }
 
