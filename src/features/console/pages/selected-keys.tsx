@@ -1,7 +1,14 @@
 import type { Child } from 'hono/jsx';
 import { readDay } from '../../../keys/basics/index.ts';
 import { OperationFailed, orFailed } from '../operations.ts';
-import { defaultExpiry, expiresAtOf, expiryChoiceIn, type ExpiryChoice, ExpiryField } from '../parts/field.tsx';
+import {
+  defaultExpiry,
+  expiresAtOf,
+  expiryChoiceIn,
+  type ExpiryChoice,
+  ExpiryField,
+  HiddenFields,
+} from '../parts/field.tsx';
 import { Panel } from '../parts/layout.tsx';
 import {
   Done,
@@ -230,10 +237,7 @@ function Reach({ visit: { now, principal }, selected: { change }, plan }: PlanPa
 function EndForm({ visit, selected: { ids, choice, problem } }: { visit: Visit; selected: Selected }) {
   return (
     <form method="get" action={`${visit.root}keys/selected`} class="inline">
-      <input type="hidden" name="change" value="EXPIRE" />
-      {ids.map((id) => (
-        <input type="hidden" name="id" value={id} />
-      ))}
+      <HiddenFields values={{ change: 'EXPIRE', id: ids }} />
       <ExpiryField
         bounds={boundsAt(visit.now)}
         chosen={choice.expiry === 'latest' ? defaultExpiry(boundsAt(visit.now)) : choice}
@@ -311,20 +315,13 @@ function Row({ visit: { root }, item, children }: { visit: Visit; item: PlannedK
 
 function Confirmation({ visit, selected, plan, answered }: PlanParts & { answered: Answered }) {
   const { change: what, choice } = selected;
+  const ids = plan.changing.map(({ id }) => id);
   return (
     <form method="post" action={`${visit.root}keys/selected#confirm`} class="stack">
       <OnceOnly />
-      <input type="hidden" name="change" value={what} />
-      <input type="hidden" name="planned" value={plannedIn(plan)} />
-      {what === 'EXPIRE' && (
-        <>
-          <input type="hidden" name="expiry" value={choice.expiry} />
-          <input type="hidden" name="date" value={choice.date} />
-        </>
-      )}
-      {plan.changing.map(({ id }) => (
-        <input type="hidden" name="id" value={id} />
-      ))}
+      <HiddenFields
+        values={{ change: what, planned: plannedIn(plan), ...(what === 'EXPIRE' ? { ...choice } : {}), id: ids }}
+      />
       {isDangerous(visit, selected, plan) && (
         <>
           <label for="confirm">{`Type ${plan.total}, the number of keys, to confirm`}</label>

@@ -61,6 +61,17 @@ export function TextField({
   );
 }
 
+/** Values that a form sends along; a list for several of a name. */
+export function HiddenFields({ values }: { values: Readonly<Record<string, string | readonly string[]>> }) {
+  return (
+    <>
+      {Object.entries(values).flatMap(([name, value]) =>
+        [value].flat().map((one) => <input type="hidden" name={name} value={one} />),
+      )}
+    </>
+  );
+}
+
 /** A text field of a form of filters. @param isWide takes the room that others leave */
 export function FilterField({
   label,

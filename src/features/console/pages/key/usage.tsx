@@ -7,6 +7,7 @@ import {
 import { OperationFailed, orFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { withoutIncluded } from '../../../../keys/permissions/index.ts';
+import { HiddenFields } from '../../parts/field.tsx';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Card, Panel } from '../../parts/layout.tsx';
 import { Empty, Problem, Warning, formatCount, LinkButton } from '../../parts/notice.tsx';
@@ -132,12 +133,12 @@ async function showNarrowing(here: KeyVisit, problem?: string, status = 200): Pr
           <Outcome here={here} />
           <form method="post" action={`${base}/narrow`} class="actions">
             <OnceOnly />
-            {shown.suggestedRoles.map((role) => (
-              <input type="hidden" name={FIELDS.role} value={role} />
-            ))}
-            {permissionsOf(shown.suggestedPermissions).map((permission) => (
-              <input type="hidden" name={FIELDS.permission} value={permission} />
-            ))}
+            <HiddenFields
+              values={{
+                [FIELDS.role]: shown.suggestedRoles,
+                [FIELDS.permission]: permissionsOf(shown.suggestedPermissions),
+              }}
+            />
             <button class="primary">Remove unused permissions</button>
             <LinkButton to={base}>Cancel</LinkButton>
           </form>

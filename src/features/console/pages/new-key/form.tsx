@@ -5,6 +5,7 @@ import {
   type ExpiryChoice,
   expiryChoiceIn,
   ExpiryField,
+  HiddenFields,
   TextField,
 } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
@@ -103,17 +104,8 @@ function permissionFields(permissions: readonly string[]): [string, string][] {
 }
 
 /** Form fields for this draft, except for what it replaces. */
-export function fieldsOf({
-  roles,
-  permissions,
-  replaces: _replaces,
-  ...texts
-}: Draft): [name: string, value: string][] {
-  return [
-    ...Object.entries(texts),
-    ...roles.map((role): [string, string] => ['role', role]),
-    ...permissions.map((permission): [string, string] => ['permission', permission]),
-  ];
+export function fieldsOf({ roles, permissions, replaces: _replaces, ...texts }: Draft) {
+  return { ...texts, [FIELDS.role]: roles, [FIELDS.permission]: permissions };
 }
 
 /** The input of `createApiKey`, or the problems with expiry and numbers. */
@@ -274,9 +266,7 @@ function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; d
         choose another name, or check what replacing that key would delete:
       </p>
       <form method="post" action={`${root}keys/new`}>
-        {fieldsOf(draft).map(([field, value]) => (
-          <input type="hidden" name={field} value={value} />
-        ))}
+        <HiddenFields values={fieldsOf(draft)} />
         <button name="step" value="replace">
           Replace it…
         </button>

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { labelFields, restrictionFields } from '../../../../keys/key/index.ts';
 import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
-import { KeyField } from '../../parts/field.tsx';
+import { HiddenFields, KeyField } from '../../parts/field.tsx';
 import { Fact, Problem, Time } from '../../parts/notice.tsx';
 import { FieldFacts, type KeyTexts, LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
 import { Codes, PermissionWords } from '../../permission-words.tsx';
@@ -103,10 +103,7 @@ export function PreviewPage({
       )}
       {preview.replaced.length > 0 && <WhatGoes preview={preview} replaced={replaced} now={now} />}
       <form method="post" action={`${visit.root}keys/new`}>
-        {fieldsOf(draft).map(([field, value]) => (
-          <input type="hidden" name={field} value={value} />
-        ))}
-        <input type="hidden" name="replaces" value={replacedIn(preview)} />
+        <HiddenFields values={{ ...fieldsOf(draft), replaces: replacedIn(preview) }} />
         <OnceOnly />
         <KeyField visit={visit} problem={keyProblem} />
         <p class="actions">
