@@ -72,32 +72,6 @@ function requestIdOf(request: Received, clients: ClientAddresses): string {
   return isTaken ? given : randomUUID();
 }
 
-/** A request without watchers, whose only note is its id. */
-class NotedRequest implements RequestNotes {
-  readonly head: Received;
-  keyId: string | undefined = undefined;
-  client: ClientAddress | undefined = undefined;
-  trace: readonly string[] | undefined = undefined;
-  upstream: string | undefined = undefined;
-  details: RequestDetails | undefined = undefined;
-  errors = 0;
-  protected readonly clients: ClientAddresses;
-  #id: string | undefined = undefined;
-
-  constructor(head: Received, clients: ClientAddresses) {
-    this.head = head;
-    this.clients = clients;
-  }
-
-  get id(): string {
-    return (this.#id ??= requestIdOf(this.head, this.clients));
-  }
-
-  noteOperation(_operation: NamedOperation, _token: string | undefined): void {}
-
-  noteStoreTime(_from: number, _to: number): void {}
-}
-
 /** Called for the requests of a server. */
 export interface RequestWatcher {
   /** Called when a request has arrived. */
@@ -124,10 +98,16 @@ export interface Span {
 
 const MAX_NAME = 100;
 
-/** Facts about a request, for watchers. */
-export class WatchedRequest extends NotedRequest implements RequestNotes {
-  readonly method: string | undefined;
+/** Facts about a request, for its answer and for watchers. */
+export class WatchedRequest implements RequestNotes {
+  readonly head: Received;
   readonly endpoint: Endpoint;
+  keyId: string | undefined = undefined;
+  client: ClientAddress | undefined = undefined;
+  trace: readonly string[] | undefined = undefined;
+  upstream: string | undefined = undefined;
+  details: RequestDetails | undefined = undefined;
+  errors = 0;
   /** When its head had arrived, in milliseconds of `performance.now()`. */
   readonly from = performance.now();
   /** When it ended. */
@@ -136,33 +116,52 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
   status: number | undefined = undefined;
   /** True if the connection ended before the whole answer was sent. */
   isCutOff = false;
-  /** The GraphQL operation. Its name is the client's text, up to 100 characters, without secrets. */
-  operation: NamedOperation | undefined = undefined;
   /** When it waited for the store to find the key. */
   storeTime: Span | undefined = undefined;
   /** Data for traces, if it is traced. */
   traced: object | undefined = undefined;
 
-  constructor(head: Received, clients: ClientAddresses, what: { method: string | undefined; endpoint: Endpoint }) {
-    super(head, clients);
-    this.method = what.method;
-    this.endpoint = what.endpoint;
+  readonly #clients: ClientAddresses;
+  #id: string | undefined = undefined;
+  #operation: NamedOperation | undefined = undefined;
+  #token: string | undefined = undefined;
+
+  constructor(head: Received, clients: ClientAddresses, endpoint: Endpoint) {
+    this.head = head;
+    this.#clients = clients;
+    this.endpoint = endpoint;
+  }
+
+  get id(): string {
+    return (this.#id ??= requestIdOf(this.head, this.#clients));
+  }
+
+  get method(): string | undefined {
+    return this.head.method;
+  }
+
+  /** The GraphQL operation. Its name is the client's text, up to 100 characters, without secrets. */
+  get operation(): NamedOperation | undefined {
+    if (!this.#operation) return undefined;
+    const { isMutation, name } = this.#operation;
+    return { isMutation, name: name && nameWithout(this.#token, name) };
   }
 
   /** The client's address, if it is known. */
   get address(): string | undefined {
-    return (this.client ?? this.clients.of(this.head)).address;
+    return (this.client ?? this.#clients.of(this.head)).address;
   }
 
   get durationMs(): number {
     return this.to - this.from;
   }
 
-  override noteOperation({ isMutation, name }: NamedOperation, token: string | undefined): void {
-    this.operation = { isMutation, name: name && nameWithout(token, name) };
+  noteOperation(operation: NamedOperation, token: string | undefined): void {
+    this.#operation = operation;
+    this.#token = token;
   }
 
-  override noteStoreTime(from: number, to: number): void {
+  noteStoreTime(from: number, to: number): void {
     this.storeTime = { from, to };
   }
 
@@ -194,14 +193,12 @@ export interface RequestPlaces {
 /** Starts notes on a new request. */
 type NoteRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
-/** Gives each request an id, and calls the watchers. Without watchers, this costs nothing more. */
+/** Gives each request an id, and calls the watchers. */
 export function notingFor(places: RequestPlaces, watchers: readonly RequestWatcher[]): NoteRequest {
-  if (watchers.length === 0)
-    return (incoming) => keepNotes(incoming, new NotedRequest(new NodeHead(incoming), places.clients));
   return (incoming, outgoing) => {
-    const what = { method: incoming.method, endpoint: places.endpointOf(incoming) };
-    const request = new WatchedRequest(new NodeHead(incoming), places.clients, what);
+    const request = new WatchedRequest(new NodeHead(incoming), places.clients, places.endpointOf(incoming));
     keepNotes(incoming, request);
+    if (watchers.length === 0) return;
     for (const watcher of watchers) watcher.began?.(request);
     // Emitted once; `once` would cost more.
     outgoing.on('close', () => {
