@@ -1,5 +1,4 @@
 import { type ApiKey, fixedFields, labelFields, restrictionFields } from '../../../../keys/key/index.ts';
-import { withQuery } from '../../links.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
 import { Message, Panel } from '../../parts/layout.tsx';
 import { Fact, formatCount, KeyLink, PREVIOUS_SECRET, Time } from '../../parts/notice.tsx';
@@ -68,7 +67,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       )}
       {shown.answering !== null && !shown.person && (
         <Fact name="Owner">
-          <a href={withQuery(`${root}keys`, { by: shown.answering })}>{shown.answering}</a>
+          <a href={`${root}keys?by=${encodeURIComponent(shown.answering)}`}>{shown.answering}</a>
           {shown.owner === null && <span class="faint"> (owner of a parent key)</span>}
         </Fact>
       )}
@@ -76,7 +75,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
         <Fact name="Tags">
           {shown.tags.map((tag) => (
             <>
-              <a href={withQuery(`${root}keys`, { tag })}>{tag}</a>{' '}
+              <a href={`${root}keys?tag=${encodeURIComponent(tag)}`}>{tag}</a>{' '}
             </>
           ))}
         </Fact>
