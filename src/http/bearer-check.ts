@@ -1,14 +1,9 @@
 import { formatList, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
 import type { BearerAuthOptions, CheckParts, RequiredPermissions } from './bearer-options.ts';
 import { Challenge, CredentialReader, type Credentials, type Problem } from './credentials.ts';
-import {
-  addressOf,
-  ClientAddresses,
-  type Received,
-  type RequestDetails,
-  requestTo,
-  type RequestTo,
-} from './received.ts';
+import { ClientAddresses } from './client-address.ts';
+import { addressOf, type Received, requestTo, type RequestTo } from './received.ts';
+import type { RequestDetails } from './request-notes.ts';
 import {
   type ErrorReply,
   errorReply,

@@ -4,7 +4,7 @@ import { basePath } from 'hono/route';
 import { HonoHead, type ServedRequest } from './received.ts';
 import { type Reply, respond } from './replies.ts';
 import { bodyCutOff, readFetched } from './request-body.ts';
-import { stoppingOf } from './watched-request.ts';
+import { stoppingOf } from './responses.ts';
 
 /** A request as Hono has it. */
 export class HonoRequest extends HonoHead implements ServedRequest {

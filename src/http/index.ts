@@ -43,27 +43,22 @@ export {
   OWN_COMMANDS,
   readToken,
 } from './plain-endpoints.ts';
+export { ClientAddresses, isLoopbackHost, readScheme, saidScheme, type Scheme } from './client-address.ts';
+export { memoized } from './memoized.ts';
 export {
-  ClientAddresses,
   headerValue,
   headerValues,
   HonoHead,
   isDecodable,
-  isLoopbackHost,
-  memoized,
-  readScheme,
   NodeHead,
-  notesOf,
   originOf,
   type Received,
-  RequestDetails,
   type RequestTo,
   requestIdIn,
   requestTo,
-  saidScheme,
-  type Scheme,
   type ServedRequest,
 } from './received.ts';
+export { notesOf, RequestDetails } from './request-notes.ts';
 export { atPeriodEnd, FailureLog, type RefusalLog } from './refusal-log.ts';
 export {
   type CorsOptions,
@@ -110,14 +105,7 @@ export {
 } from './server.ts';
 export { shortcutOf } from './shortcut.ts';
 export { SeenOrigin, seenOrigin } from './seen-origin.ts';
-export {
-  affordableConnections,
-  type Endpoint,
-  endpointOf,
-  ENDPOINTS,
-  notingFor,
-  REQUEST_ID,
-  type RequestWatcher,
-  type UnreadRequest,
-  type WatchedRequest,
-} from './watched-request.ts';
+export { affordableConnections } from './connections.ts';
+export { type Endpoint, endpointOf, ENDPOINTS } from './endpoints.ts';
+export { REQUEST_ID } from './request-notes.ts';
+export { notingFor, type RequestWatcher, type UnreadRequest, type WatchedRequest } from './watched-request.ts';

@@ -1,7 +1,8 @@
 import type { Context } from 'hono';
 import { basePath } from 'hono/route';
 import { invalidPublicUrl, Networks } from '../keys/basics/index.ts';
-import { HonoHead, isLoopbackHost, requestTo, type RequestTo, saidScheme, type ServedRequest } from './received.ts';
+import { isLoopbackHost, saidScheme } from './client-address.ts';
+import { HonoHead, requestTo, type RequestTo, type ServedRequest } from './received.ts';
 
 /** The path of the metadata of a protected resource (RFC 9728, section 3). */
 export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource';

@@ -4,7 +4,7 @@ import { lstat, unlink } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
-import { isLoopback } from './received.ts';
+import { isLoopback } from './client-address.ts';
 import { debug, KeysError, printable } from '../keys/basics/index.ts';
 
 /** The file mode creation mask that gives a socket mode 0660: users who can write to it can connect. */

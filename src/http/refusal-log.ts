@@ -1,4 +1,4 @@
-import type { RequestNotes } from './received.ts';
+import type { RequestNotes } from './request-notes.ts';
 import type { Log } from '../log.ts';
 
 /** The period during which repetitions are only counted. */

@@ -13,7 +13,7 @@ import {
   unitName,
 } from '../keys/basics/index.ts';
 import type { Standing } from '../limits/index.ts';
-import { memoized } from './received.ts';
+import { memoized } from './memoized.ts';
 
 /** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
 export type ReplyCode = ErrorCode | keyof typeof HTTP_ERRORS;

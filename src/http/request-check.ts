@@ -14,7 +14,8 @@ import {
   permissionOptions,
   type RefusalReply,
 } from './bearer-options.ts';
-import { NodeHead, plainAddress, type Received, requestTo } from './received.ts';
+import { plainAddress } from './client-address.ts';
+import { NodeHead, type Received, requestTo } from './received.ts';
 import { type ErrorReply, errorReply, headersOf, withFields } from './replies.ts';
 
 /** A request of any protocol, such as tRPC or gRPC, or the message that signs in on a WebSocket. */

@@ -1,4 +1,5 @@
-import { isLoopback, type RequestTo } from './received.ts';
+import { isLoopback } from './client-address.ts';
+import type { RequestTo } from './received.ts';
 
 /** The address under which a browser knows a service. */
 export class SeenOrigin {

@@ -12,22 +12,14 @@ import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { Hono } from 'hono';
 import { type CertificateFiles, CertificateWatch } from './certificate.ts';
-import {
-  type ConnectionLimits,
-  Connections,
-  endpointOf,
-  IdentifiedResponse,
-  isAnswering,
-  notingFor,
-  REQUEST_ID,
-  type RequestPlaces,
-  type RequestWatcher,
-  responseClass,
-  UnreadAnswers,
-  type UnreadLimits,
-} from './watched-request.ts';
+import { type ConnectionLimits, Connections } from './connections.ts';
+import { endpointOf } from './endpoints.ts';
+import { REQUEST_ID } from './request-notes.ts';
+import { IdentifiedResponse, isAnswering, responseClass, UnreadAnswers, type UnreadLimits } from './responses.ts';
+import { notingFor, type RequestPlaces, type RequestWatcher } from './watched-request.ts';
 import { type ListenAddress, startListening, formatUrl } from './listen-address.ts';
-import { ClientAddresses, headerValue, isDecodable, peerOf } from './received.ts';
+import { ClientAddresses, peerOf } from './client-address.ts';
+import { headerValue, isDecodable } from './received.ts';
 import { errorBody, REPLY_HEADERS, type ReplyCode, statusOf } from './replies.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import type { ServiceApp } from './app.ts';

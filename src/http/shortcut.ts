@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BearerCheck } from './bearer-check.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import { headerValue, memoized, NodeHead, type ServedRequest } from './received.ts';
+import { memoized } from './memoized.ts';
+import { headerValue, NodeHead, type ServedRequest } from './received.ts';
 import { type Cors, endUnread, type Reply, send, withFields } from './replies.ts';
 import { bodyCutOff, readBody } from './request-body.ts';
-import { stoppingOf } from './watched-request.ts';
+import { stoppingOf } from './responses.ts';
 
 /** Answers a request of one endpoint. */
 export type Answer = (request: ServedRequest) => Reply | Promise<Reply>;

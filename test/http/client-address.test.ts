@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as httpRequest } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { ClientAddresses, headerValue, peerOf } from '../../src/http/received.ts';
+import { ClientAddresses, peerOf } from '../../src/http/client-address.ts';
+import { headerValue } from '../../src/http/received.ts';
 import { growthOf } from '../support/cpu.ts';
 import { tempFolder } from '../support/temp.ts';
 

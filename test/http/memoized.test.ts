@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { memoized } from '../../src/http/received.ts';
+import { memoized } from '../../src/http/memoized.ts';
 
 describe('what is computed of texts', () => {
   let asked: string[];
