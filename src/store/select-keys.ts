@@ -99,24 +99,16 @@ export function selectAncestors(db: Kysely<Tables>, ids: readonly string[]) {
     .where('id', 'in', (query) => query.selectFrom('ancestors').select('ancestors.id'));
 }
 
-/** Adds the keys with these ids, the keys that created them, and so on, to the known ones. Each is read once. */
+/** Adds the keys with these ids, the keys that created them, and so on, to the known ones. */
 export async function addAncestors(
   connection: Connection,
   ids: readonly string[],
   known: Map<string, Link>,
 ): Promise<void> {
-  let wanted = ids.filter((id) => !known.has(id));
-  while (wanted.length > 0) {
-    const next = new Set<string>();
-    for (const chunk of chunksOf(wanted)) {
-      const rows = await connection.run((db) =>
-        db.selectFrom('api_keys').where('id', 'in', chunk).select(STATUS_COLUMNS).execute(),
-      );
-      for (const row of rows) known.set(row.id, linkOf(row));
-      for (const { created_by: creator } of rows) if (creator !== null) next.add(creator);
-      await yieldToEventLoop();
-    }
-    wanted = [...next].filter((id) => !known.has(id));
+  for (const chunk of chunksOf(ids.filter((id) => !known.has(id)))) {
+    const rows = await connection.run((db) => selectAncestors(db, chunk).select(STATUS_COLUMNS).execute());
+    for (const row of rows) known.set(row.id, linkOf(row));
+    await yieldToEventLoop();
   }
 }
 
