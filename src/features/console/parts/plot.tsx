@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import { Empty, formatNumber } from './notice.tsx';
 
 /** Outcomes of requests: accepted, and the kinds of refusal. */
-export const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
+const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
 const [ACCEPTED, ...REFUSALS] = OUTCOMES;
 type Outcome = (typeof OUTCOMES)[number];
 
