@@ -63,7 +63,7 @@ export function planText({ changing, unchanged, keys: total, lastUsedAt }: ManyP
   const children = total - changing.length;
   const counts = [
     `${formatCount(changing.length, 'API key', 'API keys')} to ${verb}`,
-    ...(children > 0 ? [`which have ${formatCount(children, 'child key', 'child keys')}`] : []),
+    ...(children > 0 ? [`with ${formatCount(children, 'child key', 'child keys')}`] : []),
     lastUsedAt === null ? 'never used' : `last used ${timeAndDistance(lastUsedAt)}`,
   ];
   return [

@@ -31,8 +31,8 @@ async function checkUse(
   const used = await repository.port(KEYS_IN_USE).find([...ids.values()], clock() - UNUSED_MS);
   const unused = [...ids].filter(([, id]) => !used.has(id)).map(([name]) => `"${printable(name)}"`);
   const never = rules.length - ids.size;
-  if (unused.length === 0)
-    return { status: 'ok', message: `${rules.length} rules exchange tokens; never used: ${never}.` };
+  const exchanging = rules.length === 1 ? '1 rule exchanges' : `${rules.length} rules exchange`;
+  if (unused.length === 0) return { status: 'ok', message: `${exchanging} tokens; never used: ${never}.` };
   const what = unused.length === 1 ? '1 rule was' : `${unused.length} rules were`;
   return {
     status: 'warning',

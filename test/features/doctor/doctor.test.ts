@@ -394,6 +394,12 @@ describeOnEach('doctor', (dialect) => {
     chmodSync(cli.database, 0o600);
   });
 
+  it('says once why a store cannot be opened with --fix', async () => {
+    const key = join(dirname(cli.database), 'audit.key');
+    writeFileSync(key, 'k'.repeat(32), { mode: 0o644 });
+    assert.deepEqual(wrong(await examine({ SVC_API_AUDIT_KEY: key }, '--fix')), ['AUDIT_LOG failure']);
+  });
+
   it('leaves the rights of files with --fix where others can replace them, or are meant to use them', async () => {
     const reserve = `${cli.database}-reserve`;
     chmodSync(reserve, 0o604);

@@ -18,12 +18,14 @@ const NEEDED: ReadonlySet<string> = new Set(['STORE', 'SCHEMA', 'INTEGRITY']);
 /** Makes the repairs that findings offer, and returns the free space of the store to the system. */
 export async function fix(findings: readonly Finding[], database: string | undefined): Promise<Fixes> {
   const fixed: string[] = [];
-  const failed: Finding[] = [];
+  const failures: Finding[] = [];
   const attempt = async (check: string, work: () => Promise<void> | void) => {
     try {
       await work();
     } catch (error) {
-      failed.push(failureBy(check, error));
+      const failed = failureBy(check, error);
+      // A command that cannot open the store fails as its check did.
+      if (!findings.some(({ message }) => message === failed.message)) failures.push(failed);
     }
   };
   for (const { check, fix: repair, remedy } of findings)
@@ -34,9 +36,7 @@ export async function fix(findings: readonly Finding[], database: string | undef
       });
   let freedBytes: number | null = null;
   const isSound = findings.every(({ check, status }) => !NEEDED.has(check) || status === 'ok');
-  // A store that a command refuses to open has this failure already.
-  const isAccessible = !findings.some(({ check, status }) => check === 'ACCESS' && status === 'failure');
-  if (isSound && isAccessible)
+  if (isSound)
     await attempt('SPACE', async () => {
       const { freed, store } = await compact(database);
       freedBytes = freed;
@@ -46,7 +46,7 @@ export async function fix(findings: readonly Finding[], database: string | undef
           : `Returned ${formatCount(freed, 'byte', 'bytes')} of free space in ${store} to the disk.`,
       );
     });
-  return { fixed, freedBytes, failed };
+  return { fixed, freedBytes, failed: failures };
 }
 
 /** Returns free space in pieces, between which others use the store. @throws KeysError STORE_… */

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { formatCount } from '../../../cli/output.ts';
 import { checkAuditLog } from '../../../keys/audit/index.ts';
 import { isAdded } from '../../../keys/added/index.ts';
 import {
@@ -76,7 +77,9 @@ async function inspectAuditLog(
       'Delete it, or restore it from a backup.',
     ),
   );
-  return findings.length > 0 ? findings : [ok('AUDIT_LOG', `The audit log is whole: ${result.entries} entries.`)];
+  return findings.length > 0
+    ? findings
+    : [ok('AUDIT_LOG', `The audit log is whole: ${formatCount(result.entries, 'entry', 'entries')}.`)];
 }
 
 /** Keys with invalid timestamps, by id. */
