@@ -41,10 +41,20 @@ describe('docs/backup.md', () => {
   });
 
   it('puts it in the place of a store that is lost', async () => {
-    const { code, stderr } = await run(`${make}rm "$SVC_API_DATABASE"\n${blockWith('--force', PAGE).trim()} --yes`);
+    const { code, stderr } = await run(`${make}rm "$SVC_API_DATABASE"\n${blockWith('" --force', PAGE).trim()} --yes`);
     assert.equal(code, 0, stderr);
     assert.match(stderr, /skips the comparison with the present store/);
     assert.deepEqual(await namesIn(cli.database), ['Before']);
+  });
+
+  it('brings back one key, and leaves the others', async () => {
+    await cli.given('CI deploy');
+    assert.equal((await run(make)).code, 0);
+    assert.equal((await run('svc-api apikey delete "CI deploy" --yes')).code, 0);
+    await cli.given('After');
+    const { code, stderr } = await run(blockWith('second.sqlite', PAGE));
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(await namesIn(cli.database), ['After', 'Before', 'CI deploy']);
   });
 
   it('keeps those of a week', async () => {
