@@ -1,5 +1,4 @@
 import type { Kysely } from 'kysely';
-import { formatCount } from '../../../cli/output.ts';
 import { checkAuditLog } from '../../../keys/audit/index.ts';
 import { isAdded } from '../../../keys/added/index.ts';
 import {
@@ -79,7 +78,7 @@ async function inspectAuditLog(
   );
   return findings.length > 0
     ? findings
-    : [ok('AUDIT_LOG', `The audit log is whole: ${formatCount(result.entries, 'entry', 'entries')}.`)];
+    : [ok('AUDIT_LOG', `The audit log is whole: ${result.entries === 1 ? '1 entry' : `${result.entries} entries`}.`)];
 }
 
 /** Keys with invalid timestamps, by id. */
