@@ -1,9 +1,12 @@
 import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/interfaces';
 
-/** Adds the flags of plugins to oclif's description of a command, which is from the build. */
-export function showAddedFlags(described: Command.Loadable | undefined, flags: object): void {
-  for (const [name, flag] of Object.entries(flags))
+/**
+ * Adds the flags of plugins to oclif's description of a command, which is from the build.
+ * @param flags undefined for a command that declares none
+ */
+export function showAddedFlags(described: Command.Loadable | undefined, flags: object | undefined): void {
+  for (const [name, flag] of Object.entries(flags ?? {}))
     if (described && !Object.hasOwn(described.flags, name))
       described.flags[name] = { ...(flag as object), name } as never;
 }
