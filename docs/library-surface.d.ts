@@ -595,23 +595,29 @@ export type UpstreamAddress = {
     readonly socketPath: string;
 };
 
-export declare class WatchedRequest extends NotedRequest implements RequestNotes {
-    readonly method: string | undefined;
+export declare class WatchedRequest implements RequestNotes {
+    #private;
+    readonly head: Received;
     readonly endpoint: Endpoint;
+    keyId: string | undefined;
+    client: ClientAddress | undefined;
+    trace: readonly string[] | undefined;
+    upstream: string | undefined;
+    details: RequestDetails | undefined;
+    errors: number;
     readonly from: number;
     to: number;
     status: number | undefined;
     isCutOff: boolean;
-    operation: NamedOperation | undefined;
     storeTime: Span | undefined;
     traced: object | undefined;
-    constructor(head: Received, clients: ClientAddresses, what: {
-        method: string | undefined;
-        endpoint: Endpoint;
-    });
+    constructor(head: Received, clients: ClientAddresses, endpoint: Endpoint);
+    get id(): string;
+    get method(): string | undefined;
+    get operation(): NamedOperation | undefined;
     get address(): string | undefined;
     get durationMs(): number;
-    noteOperation({ isMutation, name }: NamedOperation, token: string | undefined): void;
+    noteOperation(operation: NamedOperation, token: string | undefined): void;
     noteStoreTime(from: number, to: number): void;
     endWith({ headersSent, statusCode, writableFinished }: ServerResponse): void;
 }
@@ -1890,8 +1896,6 @@ export declare const NO_VALUES: {
 
 type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next: () => void) => void;
 
-declare class NotedRequest implements RequestNotes;
-
 export interface Notice {
     readonly id: string;
     readonly type: NoticeType | 'test';
@@ -2110,10 +2114,8 @@ export interface ReadPorts {
     port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Reader;
 }
 
-export interface Received extends HeaderValues {
+export interface Received extends Sender {
     readonly method?: string | undefined;
-    peer(): string | undefined;
-    readonly client?: ClientAddress | undefined;
     readonly charge?: Charge | undefined;
     readonly notes?: RequestNotes | undefined;
     to?: RequestTo | undefined;
@@ -2320,6 +2322,11 @@ export interface SelectionQuery extends KeyFilters {
     sort: KeySort;
     descending: boolean;
     countUpTo?: number | null | undefined;
+}
+
+export interface Sender extends HeaderValues {
+    peer(): string | undefined;
+    readonly client?: ClientAddress | undefined;
 }
 
 export interface ServedRequest extends Received {
