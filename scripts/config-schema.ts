@@ -3,7 +3,6 @@ import type { About, Schema } from '../src/config/schema.ts';
 import { allSections } from '../src/config/read-config.ts';
 import type { Section, SectionContext } from '../src/config/section.ts';
 import { createCatalog } from '../src/keys/permissions/index.ts';
-import { SCHEMA_FIELD } from './schema-parts.ts';
 
 /** The context of sections without a file, for their descriptions. */
 const CONTEXT: SectionContext = {
@@ -54,7 +53,10 @@ export function configSchema(): string {
     // An empty file is valid.
     type: ['object', 'null'],
     additionalProperties: false,
-    properties: { $schema: SCHEMA_FIELD, ...Object.fromEntries(sections) },
+    properties: {
+      $schema: { type: 'string', description: 'The location of this schema, for editors.' },
+      ...Object.fromEntries(sections),
+    },
     // A header for signing people in needs a trusted proxy.
     anyOf: [
       { not: { required: ['people'], properties: { people: { required: ['header'] } } } },

@@ -10,8 +10,8 @@ import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
 import { resolverTypes } from './graphql-types.ts';
+import { keysSchema } from '../src/features/apply/json-schema.ts';
 import { scannerRules } from '../src/features/scan/cli/scanner-rules.ts';
-import { keysSchema } from './keys-schema.ts';
 import { surfaceReport } from './library-surface.ts';
 import { pagesWithParts } from './tables.ts';
 
@@ -27,7 +27,7 @@ export async function references(): Promise<Record<string, string>> {
     'docs/schema.graphql': await schemaReference(),
     ...resolverTypes(),
     'schemas/config.schema.json': configSchema(),
-    'schemas/keys.schema.json': keysSchema(),
+    'schemas/keys.schema.json': `${JSON.stringify(keysSchema(), null, 2)}\n`,
     'examples/scanners/gitleaks.toml': scannerRules('svc').gitleaks,
     'examples/scanners/trufflehog.yaml': scannerRules('svc').trufflehog,
     'examples/scanners/pre-commit.yaml': scannerRules('svc')['pre-commit'],

@@ -84,7 +84,7 @@ describe('fields that are added to the tables', () => {
   const keysSchema = () => {
     writeFileSync(
       join(copy, 'schema.ts'),
-      "import { keysSchema } from './scripts/keys-schema.ts';\nprocess.stdout.write(keysSchema());\n",
+      "import { keysSchema } from './src/features/apply/json-schema.ts';\nconsole.log(JSON.stringify(keysSchema()));\n",
     );
     return JSON.parse(node('schema.ts')) as Json;
   };
@@ -141,8 +141,8 @@ describe('fields that are added to the tables', () => {
     const { $defs } = keysSchema() as { $defs: { key: { properties: Record<string, Json> } } };
     const { team, costCentre, risk } = $defs.key.properties;
     assert.deepEqual(
-      [team!['maxLength'], costCentre!['maximum'], risk!['enum']],
-      [20, 999, ['LOW', 'MEDIUM', 'HIGH', '', null]],
+      [team!['maxLength'], costCentre!['maximum'], risk!['examples']],
+      [20, 999, ['LOW', 'MEDIUM', 'HIGH']],
     );
   });
 

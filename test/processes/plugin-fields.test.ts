@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Visitor } from '../features/console/support/console.ts';
 import { cliOnTerminal, KEYS } from '../support/pty.ts';
 import { DataFolder } from '../support/plugins.ts';
@@ -322,6 +323,37 @@ describe('a field of a plugin, of each kind', () => {
     );
     await cli(['apikey', 'import', '-'], { input: line });
     assert.deepEqual([await shown('CI'), await listed('--ports', '443')], [valuesOf('set'), ['CI']]);
+  });
+
+  it('is in the JSON Schema that "apply --schema" prints', async () => {
+    const schema = await json(['apikey', 'apply', '--schema']);
+    const isValid = new Ajv2020({ allowUnionTypes: true, strictTypes: false }).compile(schema);
+    const accepts = (fields: object) => isValid({ keys: [{ name: 'CI', roles: ['GUEST'], ...fields }] });
+    for (const fields of [
+      valuesOf('set'),
+      valuesOf('other'),
+      Object.fromEntries(NAMES.map((name) => [name, NONE[name]])),
+      { risk: ' high', stages: ['Prod', 'DEV'] },
+      { risk: '', reviewBy: '2030-01-31' },
+    ])
+      assert.ok(accepts(fields), JSON.stringify([fields, isValid.errors]));
+    for (const fields of [
+      { motto: 'two\nlines' },
+      { notes: 'bell\u0007' },
+      { costCentre: 1.5 },
+      { share: '0.1' },
+      { risk: 'HIHG' },
+      { ports: ['443'] },
+      { stages: ['prdo'] },
+      { extra: [] },
+      { mottto: 'Be kind' },
+    ])
+      assert.ok(!accepts(fields), JSON.stringify(fields));
+    for (const given of [['keys.yaml'], ['-f', 'keys.yaml'], ['--prune']])
+      assert.match(
+        await cli(['apikey', 'apply', '--schema', '--json', ...given], { code: 2 }),
+        /--schema and what to apply cannot be used together/,
+      );
   });
 
   it('has its type in GraphQL, and a field in forms', () =>

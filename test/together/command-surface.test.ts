@@ -67,6 +67,7 @@ const SURFACE: Record<string, string[]> = {
     '--exec <command>',
     '--file <path> (-f)',
     '--prune',
+    '--schema',
     '--secrets-dir <folder>',
     ...ALWAYS,
     ...PLACE,

@@ -253,7 +253,11 @@ export function word<const Word extends string>({
       form: 'text',
       words,
       none: null,
-      schema: { enum: [...words, '', null] },
+      schema: {
+        type: ['string', 'null'],
+        pattern: `^\\s*(?:${words.map(inAnyCase).join('|')})?\\s*$`,
+        examples: words,
+      },
       rule: orNull(anyText) as Rule<Word | null>,
       validate,
       read: (given) => find(given ?? '') ?? null,
@@ -265,6 +269,14 @@ export function word<const Word extends string>({
       readStored: (value) => words.find((each) => each === value),
     };
   };
+}
+
+/** A pattern for a word in upper or lower case, for JSON Schema, which has no flags. */
+function inAnyCase(text: string): string {
+  return Array.from(text, (letter) => {
+    const [upper, lower] = [letter.toUpperCase(), letter.toLowerCase()];
+    return upper === lower ? RegExp.escape(letter) : `[${upper}${lower}]`;
+  }).join('');
 }
 
 /** Yes or no. */
@@ -432,8 +444,8 @@ function listOfField({ most, ...common }: Common & { most: number }, item: AnyFi
 }
 
 /** The schema of a value that is not missing. */
-function withoutNull({ type, enum: words, ...rest }: { type?: unknown; enum?: readonly unknown[] }): object {
-  return words ? { enum: words.filter(Boolean) } : { type: [type].flat()[0], ...rest };
+function withoutNull({ type, ...rest }: { type?: unknown }): object {
+  return { type: [type].flat()[0], ...rest };
 }
 
 /** The texts of a list; undefined for anything else, and for items that cannot be parsed. */

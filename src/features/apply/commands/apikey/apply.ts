@@ -27,6 +27,7 @@ export default class Apply extends KeyCommand {
       'Store each new secret in Vault; if that fails, the key stays as before',
       `-f keys.yaml --exec 'vault kv put "secret/$SVC_API_KEY_NAME" key=-'`,
     ],
+    ['Save the JSON Schema of the file for your editor', '--schema > keys.schema.json'],
     ['Also delete keys that an earlier apply created and the file no longer declares', '-f keys.yaml --prune --json'],
   ]);
   static override args = {
@@ -51,6 +52,9 @@ export default class Apply extends KeyCommand {
       description: 'Folder for new secrets, each in a file named after its key that only its owner can read.',
       helpValue: '<folder>',
     }),
+    schema: Flags.boolean({
+      description: 'Print the JSON Schema of the file, with the fields of installed plugins, for editors.',
+    }),
     exec: Flags.string({
       description:
         'Shell command that gets each new secret on stdin. It runs once for each key, with SVC_API_KEY_NAME and ' +
@@ -61,6 +65,14 @@ export default class Apply extends KeyCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Apply);
+    if (flags.schema) {
+      const others = ['file', 'dry-run', 'adopt', 'prune', 'secrets-dir', 'exec'] as const;
+      if (args.file !== undefined || others.some((flag) => flags[flag]))
+        throw exclusiveFlags('--schema', 'what to apply');
+      const { keysSchema } = await import('../../json-schema.ts');
+      const schema = keysSchema();
+      return this.print(schema, JSON.stringify(schema, null, 2));
+    }
     if (args.file !== undefined && flags.file !== undefined)
       throw new CliError('USAGE', 'The file is given twice: as an argument and with --file. Leave one out.');
     const file = args.file ?? flags.file;

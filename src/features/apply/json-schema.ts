@@ -1,12 +1,16 @@
-import { ROLES } from '../src/keys/permissions/catalog.ts';
-import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/features/apply/declaration.ts';
-import { MAX_NETWORKS } from '../src/keys/key/allow-from.ts';
-import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
-import { type Field, type FieldName, labelFields, mapFields, restrictionFields } from '../src/keys/key/fields.ts';
-import { LIMIT_UNITS } from '../src/keys/basics/limit.ts';
-import { DATE } from '../src/keys/basics/time.ts';
-import { DURATION, limitWith, PERMISSION } from '../src/config/patterns.ts';
-import { SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+import { DURATION, limitWith, PERMISSION } from '../../config/patterns.ts';
+import { DATE, LIMIT_UNITS } from '../../keys/basics/index.ts';
+import {
+  type Field,
+  type FieldName,
+  labelFields,
+  mapFields,
+  MAX_NAME_LENGTH,
+  MAX_NETWORKS,
+  restrictionFields,
+} from '../../keys/key/index.ts';
+import { ROLES } from '../../keys/permissions/index.ts';
+import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from './declaration.ts';
 
 /** A limit of a key, including budgets. */
 const KEY_LIMIT = limitWith(LIMIT_UNITS, ['100/m', '10000/month', '1000/budget', '1/uses']);
@@ -41,15 +45,15 @@ function schemaOf({ schema, help }: Field<unknown>, name: FieldName): object {
  * The JSON Schema (draft 2020-12) of the file for `apply`. It accepts a little more than the rules do: it does not know
  * the installation's own resources and roles, the store, and duplicate names.
  */
-export function keysSchema(): string {
-  const schema = {
+export function keysSchema(): object {
+  return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'API keys for "svc-api apikey apply"',
     type: 'object',
     required: ['keys'],
     additionalProperties: false,
     properties: inOrder(TOP_FIELDS, {
-      $schema: SCHEMA_FIELD,
+      $schema: { type: 'string', description: 'The location of this schema, for editors.' },
       keys: { type: 'array', description: 'The declared keys.', items: { $ref: '#/$defs/key' } },
     }),
     $defs: {
@@ -114,5 +118,12 @@ export function keysSchema(): string {
       },
     },
   };
-  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+/** Properties in the order of the rules' fields. The types make sure that none is missing. */
+function inOrder<Name extends string>(
+  names: readonly Name[],
+  properties: Record<Name, object>,
+): Record<string, object> {
+  return Object.fromEntries(names.map((name) => [name, properties[name]]));
 }
