@@ -2,6 +2,7 @@ import { OPERATOR } from '../../keys/authorization/index.ts';
 import {
   assertValid,
   formatTime,
+  isKeysError,
   type Issue,
   KeysError,
   formatList,
@@ -24,6 +25,7 @@ import {
 import type { KeyFilters } from '../../keys/lists/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type { Client } from '../../keys/operations/index.ts';
+import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 import type { CommandAddition, RunningCommand } from '../../feature.ts';
 import type { Created, Deleted, KeyName, KeyState, NamedIssue, Preview } from '../../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
@@ -339,6 +341,18 @@ export abstract class KeyCommand extends BaseCommand {
   protected async place(flags: PlaceFlags): Promise<KeysPlace> {
     const target = await serverTarget(flags, this.environment, commandText(this.config, 'apikey:login'));
     return target ? remotePlace(target) : storePlace(flags.database, (permissions) => this.additions(permissions));
+  }
+
+  private readable: Promise<CatalogAdditions> | undefined;
+
+  /** The declared grants, or none with a warning if they cannot be read: for commands that take access away. */
+  protected readableAdditions(): Promise<CatalogAdditions> {
+    this.readable ??= super.additions().catch(async (error: unknown) => {
+      if (!isKeysError(error) || !/^(CONFIG|SCHEMA)_/.test(error.code)) throw error;
+      await warn(this.terminal, [`${error.message}\nKeys can be disabled and revoked all the same.`]);
+      return {};
+    });
+    return this.readable;
   }
 
   /**

@@ -1,8 +1,6 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { listFlags, nameArgs, nameFlag, selectFlags, selects } from '../../cli/input/key-flags.ts';
-import { warn } from '../../cli/terminal.ts';
-import { isKeysError } from '../../keys/basics/index.ts';
 import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 
 export default class Disable extends KeyCommand {
@@ -24,14 +22,7 @@ export default class Disable extends KeyCommand {
     return this.setEnabled(input, false);
   }
 
-  /** The declared grants. If they cannot be read, keys can be disabled all the same. */
-  protected override async additions(): Promise<CatalogAdditions> {
-    try {
-      return await super.additions();
-    } catch (error) {
-      if (!isKeysError(error) || !/^(CONFIG|SCHEMA)_/.test(error.code)) throw error;
-      await warn(this.terminal, [`${error.message}\nKeys are disabled all the same.`]);
-      return {};
-    }
+  protected override additions(): Promise<CatalogAdditions> {
+    return this.readableAdditions();
   }
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { testCli } from '../../support/cli.ts';
@@ -7,7 +9,7 @@ import { describeOnEach, describeOnEachAndRemotely } from '../../support/dialect
 import { authenticate } from '../../support/keys.ts';
 import { cliOnTerminal, KEYS } from '../../support/pty.ts';
 import { remoteStore, stopRemoteStores } from '../../support/remote.ts';
-import { migratedStore } from '../../support/temp.ts';
+import { migratedStore, tempFolder } from '../../support/temp.ts';
 
 type Json = Record<string, unknown>;
 const parsed = (stdout: string) => JSON.parse(stdout) as Json;
@@ -134,6 +136,32 @@ describe('a question whether to revoke a key', () => {
       asked.type(`y${KEYS.enter}`);
       assert.deepEqual([await asked.end(), await statusOf('CI')], [exit, 'ACTIVE']);
     });
+});
+
+describe('revoking a key while svc-api.yaml has an error', () => {
+  it('works by its name and its secret, with one warning; only undoing its changes needs the file', async () => {
+    const cli = testCli(await migratedStore());
+    const file = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(file, 'prefix: acme');
+    const run = (args: readonly string[], input = '') =>
+      cli.run(['apikey', ...args], { input, env: { SVC_API_CONFIG: file } });
+    for (const name of ['Named', 'Deleted', 'Changed']) await run(['create', name, '--roles', 'GUEST']);
+    const { stdout: secret } = await run(['create', 'Read', '--roles', 'GUEST']);
+    writeFileSync(file, 'prefix: acme\nroles: { EDITOR: [WIKI:READ_ANY] }');
+    for (const args of [['Named'], ['Deleted', '--delete'], ['-']]) {
+      const { code, stderr } = await run(['revoke', ...args], secret);
+      assert.equal(code, 0, stderr);
+      assert.equal(stderr.match(/"WIKI" is not a resource/g)?.length, 1, stderr);
+    }
+    const undone = await run(['revoke', 'Changed', '--undo-changes', '--yes', '--json']);
+    assert.deepEqual([undone.code, parsed(undone.stdout)['code']], [2, 'CONFIG_INVALID']);
+    writeFileSync(file, 'prefix: acme');
+    const { keys } = parsed((await run(['list', '--json'])).stdout) as { keys: { name: string; status: string }[] };
+    assert.deepEqual(
+      keys.map(({ name, status }) => `${name} ${status}`),
+      ['Named DISABLED', 'Changed ACTIVE', 'Read DISABLED'],
+    );
+  });
 });
 
 describe('revoking a key by its secret at a server', () => {

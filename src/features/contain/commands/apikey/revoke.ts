@@ -12,6 +12,7 @@ import { OPERATOR } from '../../../../keys/authorization/index.ts';
 import { isKeysError, KeysError, printable, UUID } from '../../../../keys/basics/index.ts';
 import { validateName } from '../../../../keys/key/index.ts';
 import { stateOf } from '../../../../keys/operations/index.ts';
+import type { CatalogAdditions } from '../../../../keys/permissions/index.ts';
 import type { KeyName } from '../../../../keys/service/index.ts';
 import { changes, containedJson, nameIn, textOf } from '../../cli/contain-view.ts';
 import type { Contained } from '../../contain.ts';
@@ -68,9 +69,12 @@ export default class Revoke extends KeyCommand {
     yes: yesFlag,
   };
 
+  private undoes = false;
+
   async run(): Promise<object> {
     const input = await this.parse(Revoke);
     const { flags } = input;
+    this.undoes = flags['undo-changes'];
     if (flags.delete && flags['undo-changes']) throw exclusiveFlags('--delete', '--undo-changes');
     if (flags.since !== undefined && !flags['undo-changes'])
       throw new CliError('USAGE', '--since is for --undo-changes. Pass that as well.');
@@ -89,6 +93,11 @@ export default class Revoke extends KeyCommand {
         throw this.isNoName();
       throw error;
     }
+  }
+
+  /** Undoing changes compares grants, which need their declarations. */
+  protected override additions(): Promise<CatalogAdditions> {
+    return this.undoes ? super.additions() : this.readableAdditions();
   }
 
   private isNoName(): CliError {
