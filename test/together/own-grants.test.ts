@@ -111,7 +111,10 @@ describe('the resources and roles of svc-api.yaml', () => {
     assert.equal((await json('list'))['code'], 'CONFIG_INVALID');
     const disabled = await must(['disable', 'Leaked']);
     assert.equal(disabled.stdout, 'API key "Leaked" is disabled\n');
-    assert.match(disabled.stderr, /^Warning: \S+svc-api\.yaml:1:13: .*\nKeys can be disabled and revoked all the same\.\n$/);
+    assert.match(
+      disabled.stderr,
+      /^Warning: \S+svc-api\.yaml:1:13: .*\nKeys can be disabled and revoked all the same\.\n$/,
+    );
     await must(['delete', 'Other']);
   });
 });
