@@ -341,18 +341,18 @@ export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
   throw new CliError('USAGE', `There is nothing to change. Pass ${formatList(names, 'or')}.`);
 }
 
-/** True if filters, and not a name, select the keys of a command. @throws CliError USAGE */
+/** True if a command shows a plan first: for filters, and for --dry-run. @throws CliError USAGE */
 export function selects(
-  { args, flags }: { args: { name?: string | undefined }; flags: Readonly<Record<string, unknown>> },
+  { name, ...flags }: { name: string | undefined } & Readonly<Record<string, unknown>>,
   filters: Interfaces.FlagInput,
 ): boolean {
   const filter = Object.keys(filters).find((flag) => flags[flag] !== undefined);
-  const name = args.name ?? flags['name'];
   if (filter !== undefined && name !== undefined)
     throw new CliError('USAGE', `--${filter} selects keys, but a name is given as well. Leave one out.`);
-  if (filter === undefined && flags['dry-run'])
-    throw new CliError('USAGE', '--dry-run shows which keys are selected. Pass a filter, such as --unused-for 90d.');
-  return filter !== undefined;
+  const isDryRun = flags['dry-run'] !== undefined;
+  if (isDryRun && filter === undefined && name === undefined)
+    throw new CliError('USAGE', 'Which keys? Pass a name, or a filter such as --unused-for 90d.');
+  return filter !== undefined || isDryRun;
 }
 
 /**

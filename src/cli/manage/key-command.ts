@@ -286,11 +286,14 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /**
-   * Changes all keys selected by filters, or none: shows them, asks, and makes the change.
+   * Changes all keys selected by a name or by filters, or none: shows them, asks, and makes the change.
    * @param verb such as `disable`, with a past tense in -d
    */
   protected async changeSelected(
-    flags: PlaceFlags & Parameters<typeof filtersOf>[0] & { 'dry-run'?: boolean | undefined },
+    {
+      name,
+      ...flags
+    }: PlaceFlags & Parameters<typeof filtersOf>[0] & { name?: string | undefined; 'dry-run'?: boolean | undefined },
     request: ManyChangeRequest,
     verb: string,
   ): Promise<object> {
@@ -298,8 +301,12 @@ export abstract class KeyCommand extends BaseCommand {
     if (!dryRun) this.requireAnswer(`${verb} the keys, or --dry-run to see which`);
     const { planAll, planJson, planText, selectAll } = await import('./change-many.ts');
     return this.withKeys(flags, async (keys) => {
-      const filters = await this.filters(keys, flags, request.what === 'UPDATE' ? WHERE : undefined);
-      const plan = await planAll(keys, await selectAll(keys, filters), request);
+      const prefix = request.what === 'UPDATE' ? WHERE : undefined;
+      const found =
+        name === undefined
+          ? await selectAll(keys, await this.filters(keys, flags, prefix))
+          : [(await this.findKey(keys, name)).apiKey];
+      const plan = await planAll(keys, found, request);
       const ids = plan.changing.map(({ id }) => id);
       const text = shownText(planText(plan, verb));
       if (dryRun || (ids.length === 0 && request.what !== 'DELETE')) return this.print(planJson(plan, dryRun), text);

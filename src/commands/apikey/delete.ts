@@ -24,7 +24,8 @@ export default class Delete extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Delete);
-    if (selects(input, listFlags)) return this.changeSelected(input.flags, { what: 'DELETE' }, 'delete');
-    return this.delete({ ...input.flags, name: nameOf(input) });
+    const flags = { ...input.flags, name: nameOf(input) };
+    if (selects(flags, listFlags)) return this.changeSelected(flags, { what: 'DELETE' }, 'delete');
+    return this.delete(flags);
   }
 }

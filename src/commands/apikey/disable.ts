@@ -1,5 +1,5 @@
 import { examplesOf } from '../../cli/base-command.ts';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { listFlags, nameArgs, nameFlag, selectFlags, selects } from '../../cli/input/key-flags.ts';
 import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 
@@ -18,7 +18,8 @@ export default class Disable extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Disable);
-    if (selects(input, listFlags)) return this.changeSelected(input.flags, { what: 'DISABLE' }, 'disable');
+    const flags = { ...input.flags, name: nameOf(input) };
+    if (selects(flags, listFlags)) return this.changeSelected(flags, { what: 'DISABLE' }, 'disable');
     return this.setEnabled(input, false);
   }
 

@@ -54,14 +54,19 @@ export default class Update extends KeyCommand {
     const input = await this.parse(Update);
     if (input.flags.detach) return this.detach(input);
     const change = changeOf(input.flags);
-    if (selects(input, filtersOfChange)) {
+    const name = nameOf(input);
+    if (selects({ ...input.flags, name }, filtersOfChange)) {
       const { flags } = input;
+      if (name !== undefined)
+        throw new CliError(
+          'USAGE',
+          `--dry-run shows which keys filters select. Pass a filter such as --${WHERE}owner.`,
+        );
       // Limits of other units stay, and these differ from key to key.
       if (change.limits && !flags['no-limits'])
         throw new CliError('USAGE', '--rate, --budget and --uses change one key at a time. Pass its name.');
       return this.changeSelected({ ...flags, ...filtersInChange(flags) }, { what: 'UPDATE', change }, 'update');
     }
-    const name = nameOf(input);
     if (name === undefined)
       throw new CliError(
         'USAGE',

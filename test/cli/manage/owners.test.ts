@@ -135,15 +135,26 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.equal((await run('delete', '--owner', 'ada', '--yes')).stdout, `${message}\n`);
   });
 
-  it('select no keys where a name is given, or nothing selects', async () => {
+  it('select no keys if a name is given, which has a dry run of its own', async () => {
     await cli.create('A', '--tag', 'a=b');
     assert.match(
       String((await json('disable', 'A', '--tag', 'a=b'))['error']),
       /^--tag selects keys, but a name is given/,
     );
+    await cli.create('B');
+    for (const verb of ['disable', 'delete']) {
+      const { exit, ...plan } = await json(verb, 'A', '--dry-run');
+      assert.deepEqual([exit, (plan['keys'] as { name: string }[]).map(({ name }) => name)], [0, ['A']]);
+      assert.match((await run(verb, '--name', 'B', '--dry-run')).stdout, new RegExp(`^. ${verb} "B"\nPlan: 1 API key`));
+      assert.equal((await json(verb, 'Missing', '--dry-run'))['exit'], 1);
+      assert.match(String((await json(verb, '--dry-run'))['error']), /^Which keys\? Pass a name, or a filter/);
+    }
+    assert.deepEqual((await json('disable', 'A'))['changed'], true);
+    assert.equal((await json('disable', 'A', '--dry-run'))['unchanged'], 1);
     assert.match(
-      String((await json('disable', 'A', '--dry-run'))['error']),
-      /^--dry-run shows which keys are selected\./,
+      String((await json('update', 'A', '--owner', 'Ada', '--dry-run'))['error']),
+      /^--dry-run shows which keys filters select\./,
     );
+    assert.deepEqual(await names(), ['A', 'B']);
   });
 });
