@@ -41,7 +41,7 @@ export function libraryNames(): string {
 
 function tableFor(names: readonly PublicName[]): string {
   const rows = names.map(({ name, from, meaning }) => [`\`${name}\``, `\`${from}\``, meaning.replace(/ @.*/s, '')]);
-  return tableOf([['name', 'of', 'what it is'], ...rows]);
+  return tableOf([['name', 'import from', 'what it is'], ...rows]);
 }
 
 function importedBy(code: string): string[] {

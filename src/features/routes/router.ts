@@ -9,7 +9,7 @@ export type Needed =
   | { readonly kind: 'open' | 'key' }
   | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Permission, ...Permission[]] };
 
-/** The requirement of a route, which can depend on the method: see `neededFor`. */
+/** The requirement of a route, which can depend on the method. */
 export type Allow =
   /** With `readOnly`, nothing but reading is allowed by READ_ANY and READ_OWN. */
   | (Needed & { readonly readOnly?: boolean })

@@ -4,7 +4,7 @@ import { computeSkeleton, describeLikeness, MAX_NAME_LENGTH, normalizeName, vali
 import type { KeyFinder } from '../repository/index.ts';
 import { createSecretlessId, type RandomBytes } from '../secret/index.ts';
 
-/** A new name that looks like other names without being equal: see `skeletonOf`. */
+/** A new name that looks like other names without being equal, such as one with a Cyrillic letter. */
 export interface ConfusableName {
   name: string;
   /** The names that it looks like, at least one. */

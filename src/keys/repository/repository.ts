@@ -50,7 +50,7 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> extends ReadPorts {
   findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
   /** The keys that have, or had, a secret with one of these digests. */
   findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
-  /** The keys whose names look like one of these: see `skeletonOf`. */
+  /** The keys whose names look like one of these, by their skeletons. */
   findConfusable(names: readonly string[]): Promise<Key[]>;
   /** How many of the keys that a key created are live at a time, in milliseconds since 1970: see `statusOf`. */
   countLive(creator: string, now: number): Promise<number>;
