@@ -16,7 +16,6 @@ export interface TestApply {
   apply(args?: readonly string[]): Promise<Pick<Finished, 'stdout' | 'stderr' | 'code'>>;
   /** Applies with `--json`, which must not write to stderr. */
   json(...args: string[]): Promise<Record<string, unknown> & { code: number | string | null }>;
-  /** The names of all keys, sorted. */
   names(): Promise<string[]>;
 }
 

@@ -5,18 +5,13 @@ import { installedOnce } from './host.ts';
 import { type Finished, finished } from './process.ts';
 import { tempFolder } from './temp.ts';
 
-/**
- * Tools that git, npm and the scripts in `.bin` need. Everything else is missing, such as Python, make and compilers.
- */
+/** Tools that git, npm and the scripts in `.bin` need. Python, make, compilers and everything else are missing. */
 const PROGRAMS = ['sh', 'git', 'dirname', 'sed', 'uname'];
 
-/** How the registry is reached. What was downloaded from it before is not there: a cache is in the home. */
+/** Variables for reaching the registry. Earlier downloads are missing, because npm's cache is in the home folder. */
 const NETWORK = /^((https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|npm_config_registry)$/i;
 
-/**
- * The environment of a machine that has a shell, git, and the programs in these folders. Its home is empty, and nothing
- * is configured.
- */
+/** The environment of a machine with a shell, git and the programs in these folders. Its home is empty. */
 export function bareMachine(...folders: readonly string[]): NodeJS.ProcessEnv {
   const programs = tempFolder();
   for (const program of PROGRAMS) {

@@ -2,7 +2,7 @@ import { withKeys } from '../../src/cli/with-keys.ts';
 import { jsonLines } from './keys.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 
-/** Fills a store with so many keys, each of which the audit log has: what reads it takes some time. */
+/** Fills a store with many keys and their audit entries, so that reading it takes a while. */
 export async function fillStore(database: string, keys: number): Promise<void> {
   const line = (_: unknown, index: number) => ({
     name: `Imported ${index}`,

@@ -28,14 +28,14 @@ export function inBrowser(test: (visit: Visit) => Promise<void>): Mocha.AsyncFun
   };
 }
 
-/** The same, in a browser of its own, which keeps pages that are left for somebody who goes back. */
+/** The same, in its own browser, with the back/forward cache on. */
 export function inBrowserWithMemory(test: (visit: Visit) => Promise<void>): Mocha.AsyncFunc {
   return inOwnBrowser(launchWithMemory, test);
 }
 
 /**
- * The same, in a browser of its own that finds sites by their names.
- * @param sites the port of this machine for each host, which has TLS
+ * The same, in its own browser, which resolves these hosts to ports of this machine.
+ * @param sites the TLS port for each host
  */
 export function inBrowserWithSites(
   sites: () => Readonly<Record<string, number>>,

@@ -12,14 +12,13 @@ export interface Pair {
   key: string;
 }
 
-/** One of two pairs. */
 export function pairOf(which: 'first' | 'other'): Pair {
   const prefix = which === 'first' ? '' : 'other-';
   const [cert, key] = ['certificate', 'key'].map((name) => readFileSync(join(FOLDER, `${prefix}${name}.pem`), 'utf8'));
   return { cert: cert!, key: key! };
 }
 
-/** Writes a pair into files, the key for this user alone, and returns their paths. */
+/** Writes a pair into files, with a private key that only this user can read, and returns their paths. */
 export function writePair(pair: Pair, folder = tempFolder()): CertificateFiles {
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
   writeFileSync(files.cert, pair.cert);

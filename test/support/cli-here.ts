@@ -7,23 +7,23 @@ import { cleanEnv, type Finished } from './process.ts';
 
 type Runnable = new (args: string[], config: Config) => { _run(): Promise<unknown> };
 
-/** The surroundings of a command. */
+/** The environment in which a command runs. */
 export interface Surroundings {
   env?: NodeJS.ProcessEnv;
   /** The content of stdin; nothing by default. */
   input?: string | Uint8Array;
-  /** The working folder. Default: that of the tests. */
+  /** Default: the working folder of the tests. */
   cwd?: string;
 }
 
 let config: Promise<Config> | undefined;
 
-/** The configuration of oclif for our own program. Help changes it. */
+/** The oclif configuration of our own program. Showing help changes it. */
 export async function ownConfig(): Promise<Config> {
   return Config.load(await ownOptions());
 }
 
-/** The commands of our own program by their ids. */
+/** The commands of our own program, by id. */
 export async function ownCommands(): Promise<Record<string, Config['commands'][number]>> {
   const { commands } = await ownConfig();
   const ours = commands.filter(({ id, aliases, pluginName }) => pluginName === 'svc-api' && !aliases.includes(id));
@@ -33,15 +33,14 @@ export async function ownCommands(): Promise<Record<string, Config['commands'][n
 let running: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command of the built CLI in this process, one at a time and without a terminal. Only starting a process is
- * left out, which takes longer than the rest. Tests of streams, signals, the user, the log or a server need a process:
- * `runCli`.
+ * Runs a command of the built CLI in this process, one at a time and without a terminal, which saves the start of a
+ * process. Tests of streams, signals, the user, the log or a server need `runCli`.
  */
 export function runCliHere(args: readonly string[], surroundings: Surroundings = {}): Promise<Finished> {
   return alone(() => within(surroundings, () => run(args)));
 }
 
-/** Does one thing at a time: each changes what all of this process have. */
+/** Runs one task at a time, because each changes the state of the process. */
 export function alone<Result>(work: () => Promise<Result>): Promise<Result> {
   const result = running.then(work);
   running = result.catch(() => {});
@@ -76,7 +75,7 @@ async function run(args: readonly string[]): Promise<Finished> {
   return { ...written, code: Number(process.exitCode), signal: null };
 }
 
-/** Gives this process other surroundings for as long as `work` takes. */
+/** Changes the state of this process while `work` runs. */
 export async function within<Result>(
   { env, input = '', cwd }: Surroundings,
   work: () => Promise<Result>,
@@ -98,7 +97,7 @@ export async function within<Result>(
   }
 }
 
-/** Changes the environment itself, and not only the object: the home folder is read from it. */
+/** Changes the environment in place, because the home folder is read from it and not from the object. */
 function replaceEnv(env: NodeJS.ProcessEnv): void {
   for (const name of Object.keys(process.env)) if (env[name] === undefined) delete process.env[name];
   for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value;

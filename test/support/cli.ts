@@ -20,19 +20,19 @@ export interface CreatedKey {
 }
 
 export interface TestCli {
-  /** The path of its store, which the first key creates. */
+  /** The path of its store. Creating the first key makes the file. */
   database: string;
   /** Runs a command of the built CLI in this process: see `runCliHere`. */
   run(args: readonly string[], surroundings?: Surroundings): Promise<Finished>;
   /** Runs the built CLI in a process of its own. */
   runProcess(args: readonly string[], options?: SpawnOptions): Promise<Finished>;
-  /** Creates a key, which must succeed. */
+  /** Creates a key, and fails if that fails. */
   create(name: string, ...args: string[]): Promise<CreatedKey>;
-  /** The same without a process, as set-up for a test; the role is VIEWER unless other grants are given. */
+  /** Creates a key without starting a process, as set-up for a test. Its role is VIEWER unless grants are given. */
   given(name: string, fields?: Partial<NewKey>): Promise<CreatedKey>;
 }
 
-/** True if a command needs the key store itself. */
+/** True if a command works on a store only. */
 function needsStore([, verb = '', ...args]: readonly string[]): boolean {
   const store = ['export', 'import', 'scan', 'verify'];
   const isOfLog = verb === 'log' && ['--verify', '--prune'].some((flag) => args.includes(flag));
@@ -60,7 +60,7 @@ export function testCli(database = tempStore()): TestCli {
     },
     async given(name, fields = {}) {
       await makeStore(database);
-      // As a command opens it: a server would write in a thread, whose start takes longer than all the rest.
+      // Opened as by a command: a server writes in a thread, which takes long to start.
       const { key: secret, apiKey: key } = await withKeys({ database }, (keys) =>
         keys.create({ name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields }, OPERATOR),
       );

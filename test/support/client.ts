@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 
-/** Connects to a server. Errors of the connection are ignored: tests look at its end. */
+/** Connects to a server. Connection errors are ignored: tests check how it ends. */
 export async function connectTo(url: string, options: Partial<NetConnectOpts> = {}): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect({ port: Number(port), host: hostname, ...options });
@@ -10,7 +10,7 @@ export async function connectTo(url: string, options: Partial<NetConnectOpts> = 
   return socket;
 }
 
-/** Waits until a connection has ended, and returns all that it received. */
+/** Waits for the end of a connection, and returns everything received. */
 export async function readToEnd(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
@@ -18,7 +18,7 @@ export async function readToEnd(socket: Socket): Promise<string> {
   return text;
 }
 
-/** Waits until a connection has ended, even by an error. */
+/** Waits for the end of a connection, even by an error. */
 export function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.closed) resolve();

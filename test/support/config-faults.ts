@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { tempFolder } from './temp.ts';
 
-/** The faults of a configuration, by lines and columns. */
+/** The faults of a configuration, with lines and columns. */
 export async function faultsIn(text: string): Promise<string[]> {
   const file = join(tempFolder(), 'svc-api.yaml');
   writeFileSync(file, text);
@@ -17,14 +17,14 @@ export async function faultsIn(text: string): Promise<string[]> {
   return [];
 }
 
-/** Tests that each text is refused, with faults that begin so. */
+/** Tests that each text is refused with faults that start with these texts. */
 export function itRefuses(texts: readonly (readonly [text: string, ...faults: [string, ...string[]]])[]): void {
   for (const [text, ...expected] of texts)
     it(`refuses ${JSON.stringify(text)}`, async () => {
       const found = await faultsIn(text);
       for (const [index, fault] of expected.entries())
         assert.ok(found[index]?.startsWith(fault), `${found.join('\n')}, not ${fault}`);
-      // Nothing follows from a misspelled field.
+      // A misspelled field causes no further faults.
       if (expected[0].includes('is not a field. Did you mean')) assert.equal(found.length, expected.length);
     });
 }

@@ -4,7 +4,7 @@ import type { CreateAppOptions } from '../../src/service/create-app.ts';
 import { configFile } from './config-file.ts';
 import { startTestService, type TestService } from './server.ts';
 
-/** Routes of all kinds; the last one never decides. */
+/** Routes of all kinds. The last one never matches. */
 export const ROUTES = `resources: [GRAFANA]
 routes:
   - { host: g.example, path: /api/boards/**, methods: [GET, HEAD], allow: GRAFANA:READ_ANY }
@@ -16,7 +16,7 @@ routes:
   - { host: g.example, path: /api/**, methods: [PUT], allow: key }
 `;
 
-/** A server by a file of configuration, which is text. */
+/** Starts a server with this configuration file. */
 export async function startConfiguredService(
   yaml: string,
   app: Omit<CreateAppOptions, 'keys' | 'extensions' | 'log' | 'replaces' | 'config'> = {},

@@ -1,4 +1,4 @@
-// A program that serves without a log until its stdin ends. It must write nothing but its address.
+// Serves without a log until stdin ends. It must print nothing but its address.
 import '../../scripts/jsx.ts';
 import { writeSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';

@@ -8,13 +8,13 @@ import { tempFolder } from './temp.ts';
 export const IMAGE_USER = 65_532;
 const PORT = /^SVC_API_PORT=.*$/;
 
-/** The instructions of a Dockerfile, of one line each. */
+/** The instructions of a Dockerfile. Each must be on one line. */
 export function instructionsOf(path: string): [name: string, rest: string][] {
   const lines = readFileSync(join(ROOT, path), 'utf8').split('\n');
   return lines.filter((line) => /^[A-Z]/.test(line)).map((line) => [line.split(' ', 1)[0]!, line.replace(/^\S+ /, '')]);
 }
 
-/** The parts of a container: the root file system, and the programs and variables of its Dockerfile. */
+/** What a container needs: the root file system, and the programs and variables of its Dockerfile. */
 export interface Image {
   root: string;
   env: string[];
@@ -23,7 +23,7 @@ export interface Image {
   health: string[];
 }
 
-/** A container without Docker: namespaces of its own, the root file system read-only, PID 1 of the image's user. */
+/** A container without Docker: it has its own namespaces and a read-only root, and PID 1 runs as the image's user. */
 export class Container {
   readonly volume: string;
   readonly #image: Image;
@@ -55,7 +55,7 @@ export class Container {
     return { child: this.#child, end: finished(this.#child) };
   }
 
-  /** Runs another program in it, as `docker exec` does. */
+  /** Runs another program in the container, like `docker exec`. */
   run(program: readonly string[]): Promise<Finished> {
     const { root } = this.#image;
     const inside = ['chroot', `--userspec=${IMAGE_USER}:${IMAGE_USER}`, root, ...program];
@@ -67,19 +67,19 @@ export class Container {
     );
   }
 
-  /** Sends a signal to its first process. */
+  /** Sends a signal to PID 1. */
   kill(signal: NodeJS.Signals): void {
     process.kill(this.#first()!, signal);
   }
 
-  /** Ends it, whatever it does: with its first process, all others end. */
+  /** Kills PID 1, and all other processes with it. */
   end(): void {
     const first = this.#first();
     if (first !== undefined) process.kill(first, 'SIGKILL');
     this.#child?.kill('SIGKILL');
   }
 
-  /** Undefined once it has ended. */
+  /** Undefined after the end. */
   #first(): number | undefined {
     const { pid } = this.#child!;
     const path = `/proc/${pid}/task/${pid}/children`;
@@ -90,7 +90,7 @@ export class Container {
   #env(): NodeJS.ProcessEnv {
     const given = this.#image.env.map((variable) => variable.replace(PORT, `SVC_API_PORT=${this.#port}`));
     const pairs = given.map((variable) => variable.split(/=(.*)/s).slice(0, 2));
-    // Docker's, by which programs outside are found as well.
+    // Docker's PATH, plus the folders of programs outside.
     return { ...Object.fromEntries(pairs), PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } as NodeJS.ProcessEnv;
   }
 }

@@ -1,6 +1,6 @@
 import type { Random } from './random.ts';
 
-/** Fields of the types that fragments are on, from cheap to compare to expensive. `$` stands for a variable. */
+/** Fields of the types that fragments are on, in order of the cost to compare them. `$` stands for a variable. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Query: [
     'online',
@@ -12,12 +12,12 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   ],
   ApiKey: ['id', 'name', 'permissions { resource }', 'createdBy { id }', 'uses', 'usage(from: $, to: $) { requests }'],
 };
-/** About what a document may have. */
+/** The approximate maximum of tokens in a document. */
 const MAX_TOKENS = 4800;
 
 /**
- * Generates documents that take long to validate: many operations, fragments that spread one another, fields that share
- * a place, variables, and names that are not there. Many of them are not valid, and some are over the limits.
+ * Generates documents that are expensive to validate: many operations, fragments that spread one another, overlapping
+ * fields, variables, and unknown names. Many are invalid, and some exceed the limits.
  */
 export function costlyDocument(random: Random): string {
   let tokens = 0;
@@ -43,7 +43,7 @@ export function costlyDocument(random: Random): string {
     if (tokens < MAX_TOKENS) parts.push(`fragment F${index} on ${type} ${selection(type, index + 1)}`);
   return parts.join(' ');
 
-  /** @param from the first fragment that may be spread, so that most do not end in a circle */
+  /** @param from the first fragment that can be spread, so that few fragments form a cycle */
   function selection(type: string, from: number): string {
     const depth = random.chance(0.5) ? levels : 0;
     const fields = Array.from({ length: Math.ceil(random.next() * repeats) }, () => fieldOf(type));
@@ -71,7 +71,7 @@ export function costlyDocument(random: Random): string {
   }
 }
 
-/** Which of its operations is to be executed; undefined if there is but one, without a name. */
+/** The operation to execute; undefined if there is only an unnamed one. */
 export function operationNameIn(document: string): string | undefined {
   return document.startsWith('query Q0') ? 'Q0' : undefined;
 }

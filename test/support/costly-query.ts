@@ -16,13 +16,13 @@ import type { Random } from './random.ts';
 const TEXTS = ['x', 'Key 7', 'zzz', 'ADMIN', '2024-01-02T00:00:00Z'];
 const DAY = 86_400_000;
 
-/** More would be refused before anything else happens. */
+/** A query with more aliases is refused before execution. */
 const MAX_ALIASES = 100;
 const MAX_FIELDS = 900;
 
 /**
- * Generates valid queries that ask for as much as they can: many aliases, long pages, all filters, deep selections.
- * @param now that of the server, in milliseconds since 1970
+ * Generates expensive valid queries: many aliases, long pages, all filters, deep selections.
+ * @param now the server's time, in milliseconds since 1970
  */
 export function costlyQuery(schema: GraphQLSchema, random: Random, now = Date.now()): string {
   const times = [TEXTS.at(-1), ...[89, 729].map((days) => new Date(now - days * DAY).toISOString())];

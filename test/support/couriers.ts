@@ -9,14 +9,14 @@ import type { Store } from '../../src/store/open.ts';
 import type { TestKeys } from './keys.ts';
 import type { Receiver } from './webhook.ts';
 
-/** A dispatcher of which tests make the passes, with the clock of the tests. */
+/** A dispatcher that tests run step by step, with the tests' clock. */
 export interface TestCourier {
   dispatcher: Dispatcher;
-  /** Changes what is told to whom; undefined for nobody. */
+  /** The receiver of notices; undefined for none. */
   destination: Destination | undefined;
-  /** Does all that is to be done at this time. */
+  /** Does everything that is due. */
   run(): Promise<void>;
-  /** Lines of the log: level, message, reason. */
+  /** The log: level, message, fields. */
   log: { level: string; message: string; fields: Record<string, unknown> }[];
 }
 
@@ -32,7 +32,7 @@ export function noticesOf({ store }: { store: Pick<Store, 'repository'> }): Noti
   return store.repository.port(NOTICES);
 }
 
-/** A dispatcher over the store of some keys: another process of it, as far as the store knows. */
+/** A dispatcher over a store. The store sees it as another process. */
 export function testCourier(
   test: Pick<TestKeys, 'store' | 'time'>,
   destination: Destination | undefined,

@@ -1,4 +1,4 @@
-/** The processor time of this process so far, in milliseconds: what else the machine does is not in it. */
+/** The processor time of this process so far, in milliseconds. Other programs do not affect it. */
 export function cpuTime(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -11,9 +11,8 @@ export function threadCpuTime(): number {
 }
 
 /**
- * How many times more processor time four times as much takes, the least of several: 4 where it is linear, 16 where it
- * is quadratic.
- * @param work is given a size, often
+ * The growth of processor time when the size grows fourfold, the minimum of several runs: 4 if linear, 16 if quadratic.
+ * @param work called often with a size
  */
 export function growthOf(work: (size: number) => void, size: number): number {
   const took = (of: number) => {

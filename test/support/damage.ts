@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { isPostgresUrl } from '../../src/store/postgres-address.ts';
 import { changeDirectly, readDirectly } from './direct.ts';
 
-/** Changes a key by SQL as a disk error would: its checksum stays as it was. */
+/** Changes a key by SQL without updating its checksum, like a disk error. */
 export async function damageKey(store: string, name: string, change: string): Promise<void> {
   const update = `update api_keys set ${change} where name = '${name}'`;
   if (isPostgresUrl(store)) {
@@ -14,7 +14,7 @@ export async function damageKey(store: string, name: string, change: string): Pr
   await changeDirectly(store, 'drop trigger api_keys_without_checksum', update, String(trigger!['sql']));
 }
 
-/** Overwrites the entries of an index of the audit log, in the file, as a disk error would. */
+/** Overwrites the entries of an index of the audit log, in the file, like a disk error. */
 export function damageIndex(path: string): void {
   const bytes = readFileSync(path);
   const db = new Database(path);
@@ -27,7 +27,7 @@ export function damageIndex(path: string): void {
   writeFileSync(path, bytes);
 }
 
-/** Changes a word in the definitions of a store's tables, as a disk error would. */
+/** Changes a word in the definitions of a store's tables, like a disk error. */
 export function damageSchema(path: string, { name, word, by }: { name: string; word: string; by: string }): void {
   const db = new Database(path).unsafeMode();
   db.pragma('writable_schema = on');
@@ -38,7 +38,7 @@ export function damageSchema(path: string, { name, word, by }: { name: string; w
   if (changes !== 1) throw new Error(`${name} has no ${word}.`);
 }
 
-/** Damaged definitions that SQLite reads without a complaint. */
+/** Damaged definitions that SQLite reads without an error. */
 export const SCHEMA_DAMAGES = [
   { name: 'api_keys', word: 'rotation_grace', by: 'rotation_grabe' },
   { name: 'audit_log', word: 'actor_name', by: 'actor_nane' },

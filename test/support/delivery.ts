@@ -3,9 +3,9 @@ import type { SecretDelivery } from '../../src/keys/changes/delivery.ts';
 
 /**
  * Makes a change whose secrets cannot be delivered.
- * @param make the change, by way of the given delivery
- * @param meanwhile what others do between the commit and the failure
- * @returns the change as it was committed, before it was reverted
+ * @param make makes the change with the given delivery
+ * @param meanwhile runs between the commit and the failure
+ * @returns the change as committed, before the rollback
  */
 export async function failDelivery<Change>(
   make: (delivery: SecretDelivery<Change>) => Promise<Change>,

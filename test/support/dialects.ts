@@ -7,19 +7,19 @@ const NAMES: Record<DialectName, string> = { sqlite: 'SQLite', postgres: 'Postgr
 let current: DialectName = 'sqlite';
 let remote = false;
 
-/** The dialect of the stores that `tempStore` names now. */
+/** The dialect of new stores from `tempStore`. */
 export function currentDialect(): DialectName {
   return current;
 }
 
-/** True if `testCli` works on stores by a server now. */
+/** True while the commands of `testCli` go to a server. */
 export function isRemote(): boolean {
   return remote;
 }
 
 /**
- * Runs the same tests on each dialect, and a third time by a server, in a `describe` in which `testCli` gives commands
- * its address and a key.
+ * Runs the same tests on each dialect, and a third time through a server: there, `testCli` gives commands its address
+ * and a key.
  */
 export function describeOnEachAndRemotely(title: string, tests: () => void): void {
   describeOnEach(title, tests);
@@ -35,18 +35,18 @@ export function describeOnEachAndRemotely(title: string, tests: () => void): voi
   );
 }
 
-/** A test of what is so with a store at hand alone. */
+/** A test that needs direct access to the store. */
 export function itOnStores(title: string, test: Mocha.AsyncFunc): void {
   if (!remote) it(title, test);
 }
 
-/** Runs the same tests on each dialect, in a `describe` in which `tempStore` names stores of that dialect. */
+/** Runs the same tests on each dialect, which `tempStore` uses for new stores. */
 export function describeOnEach(title: string, tests: (dialect: DialectName) => void): void {
   describeOn('sqlite', title, () => tests('sqlite'));
   again(() => describeOn('postgres', title, () => tests('postgres')));
 }
 
-/** The same for what everything else rests on, and what depends on the dialect most: `npm test` has both runs. */
+/** The same for tests of basics, and of what depends most on the dialect: `npm test` runs them on both. */
 export function describeAlwaysOnEach(title: string, tests: (dialect: DialectName) => void): void {
   for (const dialect of Object.keys(NAMES) as DialectName[]) describeOn(dialect, title, () => tests(dialect));
 }
@@ -66,7 +66,7 @@ export function describeOn(dialect: DialectName, title: string, tests: () => voi
   });
 }
 
-/** Further runs of the same tests: `npm test` leaves them to `npm run test:again`, which runs nothing else. */
+/** Repeated runs of the same tests, for `npm run test:again` only. */
 function again(define: () => void): void {
   describe('again', define);
 }

@@ -28,7 +28,10 @@ export async function contentOf(store: string): Promise<string | undefined> {
   return contents.length > 0 ? JSON.stringify(contents) : undefined;
 }
 
-/** Changes a store of any dialect by SQL, behind svc-api's back. It returns once no earlier look at a file is trusted. */
+/**
+ * Changes a store of any dialect by SQL, behind svc-api's back. Returns once svc-api no longer trusts an earlier check
+ * of the file.
+ */
 export async function changeDirectly(store: string, ...statements: string[]): Promise<void> {
   if (isPostgresUrl(store)) return void (await askPostgres(store, statements.join(';\n')));
   const db = new Database(store);
@@ -40,7 +43,7 @@ export async function changeDirectly(store: string, ...statements: string[]): Pr
   await setTimeout(2);
 }
 
-/** Removes what protects the audit log from changes. */
+/** Removes the triggers that protect the audit log. */
 export function unlockAuditLog(store: string): Promise<void> {
   const triggers = isPostgresUrl(store)
     ? ['audit_log_only_grows on audit_log', 'audit_log_keeps_entries on audit_log']

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** The headers of Chromium if somebody opens a page by its address. */
+/** The headers that Chromium sends when a user opens an address. */
 export const OPENS_PAGE = {
   accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8',
   'sec-fetch-site': 'none',
@@ -10,7 +10,7 @@ export const OPENS_PAGE = {
   'sec-fetch-dest': 'document',
 } as const;
 
-/** The headers if a page of the same host sends a form. */
+/** The headers of a form sent from the same host. */
 export const SENDS_FORM = {
   ...OPENS_PAGE,
   'sec-fetch-site': 'same-origin',
@@ -20,7 +20,7 @@ export const SENDS_FORM = {
 export interface Page {
   status: number;
   headers: IncomingMessage['headers'];
-  /** Names and values, as they came, without the date and the id of the request. */
+  /** Names and values as received, without the date and the request id. */
   raw: string[];
   body: string;
 }
@@ -31,7 +31,7 @@ interface Asked {
   body?: string;
 }
 
-/** Sends a request with these headers, and no others but those of the connection. */
+/** Sends a request with only these headers, apart from those of the connection. */
 export async function browse(url: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Page> {
   const given = Object.entries(headers).filter(([, value]) => value !== undefined);
   const sent = request(url, { method, agent: false, headers: Object.fromEntries(given) as Record<string, string> });
@@ -43,13 +43,13 @@ export async function browse(url: string, { method = 'GET', headers = {}, body }
   return { status: answer.statusCode!, headers: answer.headers, raw: pairs, body: await text(answer) };
 }
 
-/** Sends the form on the page to sign in. @param headers such as another `host` */
+/** Submits the sign-in form. @param headers such as another `host` */
 export function sendKey(url: string, key: string, headers: Asked['headers'] = {}, to = '/'): Promise<Page> {
   const body = new URLSearchParams({ key, to }).toString();
   return browse(`${url}/.svc-api/sign-in`, { method: 'POST', headers: { ...SENDS_FORM, ...headers }, body });
 }
 
-/** The cookies that an answer sets, as they are sent back. */
+/** The cookies that a response sets, as a `Cookie` header. */
 export function cookiesOf({ headers }: Page): string {
   const set = headers['set-cookie'] ?? [];
   return set
@@ -58,7 +58,7 @@ export function cookiesOf({ headers }: Page): string {
     .join('; ');
 }
 
-/** The address that the page of an answer leads on to. */
+/** The address that a page redirects to. */
 export function nextOf({ body }: Page): string | undefined {
   return /http-equiv="refresh" content="0; url=([^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&');
 }

@@ -4,24 +4,24 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { TestKeys } from './keys.ts';
 import { until } from './until.ts';
 
-/** An edge with its token in a file. */
+/** An edge that reads its token from a file. */
 interface EdgeWithFile {
   readonly tokenFile: string;
-  /** Its answer about a secret: `ok`, or status and code. */
+  /** The edge's answer for a secret: `ok`, or status and code. */
   check(secret: string): Promise<string>;
   /** True if it has a lease. */
   hasLease(): boolean;
-  /** True if its log has a message that begins so. */
+  /** True if its log contains a message with this beginning. */
   hasLogged(message: string): boolean;
 }
 
-/** Rotates the token of an edge while it runs, which it never notices within the grace, and once beyond that. */
+/** Rotates the token of a running edge: once within the grace, without an outage, and once after it. */
 export async function rotateToken({ keys, time }: TestKeys, name: string, edge: EdgeWithFile): Promise<void> {
   const { id } = (await keys.findByName(name, OPERATOR))!;
   const { key: secret } = await keys.create({ name: 'Asked', roles: ['VIEWER'] }, OPERATOR);
   await until(async () => (await edge.check(secret)) === 'ok');
   const write = (text: string) => writeFileSync(edge.tokenFile, text, { mode: 0o600 });
-  /** Resolves once it has asked by the token that it has, as it has been told of something. */
+  /** Creates a key, and waits until the edge accepts it: it has then polled with its current token. */
   const asked = async (after: string) => {
     const { key: other } = await keys.create({ name: after, roles: ['VIEWER'] }, OPERATOR);
     await until(async () => {

@@ -7,8 +7,8 @@ import { ROOT } from './process.ts';
 const COMMANDS = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8');
 
 /**
- * The output of a failed command to stderr if that is no terminal.
- * @param command the words of the command whose usage is shown for the code USAGE
+ * What a failed command writes to stderr, without a terminal.
+ * @param command the command whose usage is shown for the code USAGE
  * @param root the folder of the package
  */
 export function errorText(code: string, message: string, command = 'apikey', root = ROOT): string {
@@ -19,14 +19,14 @@ export function errorText(code: string, message: string, command = 'apikey', roo
   return `Error: ${message.replaceAll('\n', '\n       ')}\nCode: ${code}\n${help}\n`;
 }
 
-/** The link to the page of a code. */
+/** The link to the documentation of an error code. */
 export function referenceOf(code: string, root = ROOT): string {
   return `${pathToFileURL(join(root, 'docs/errors.md')).href}#${code.toLowerCase()}`;
 }
 
-/** The usage of a command as its help has it, each in one line. Errors wrap it. */
+/** The usage of a command in its help, one form a line. Errors wrap it. */
 function usageOf(command: string): string[] {
-  // Its two forms have pages of their own.
+  // The help has a page for each of its two forms.
   if (command === 'apikey') return ['--create', '--delete'].flatMap((form) => usageOf(`apikey ${form}`));
   const [, section = ''] = COMMANDS.split(`\n## svc-api ${command}\n`);
   const [, usage = ''] = /^USAGE\n(.*?)\n\n/ms.exec(section) ?? [];

@@ -4,31 +4,31 @@ import { type Finished, finished, startCli } from './process.ts';
 import { keysIn } from './stored.ts';
 import { until } from './until.ts';
 
-/** The shell command with which a command of `startExec` must begin. */
+/** A shell command that reports to `startExec`; commands must begin with it. */
 export const SAY_WHO = 'echo "$$ $API_KEY"';
 
 const started = new Set<ChildProcess>();
 
-/** Arguments that run a command with a key of a role, and more flags. */
+/** Arguments that run a command with a key of a role, plus more flags. */
 export function execArgs(command: readonly string[], flags: readonly string[] = []): string[] {
   return ['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command];
 }
 
-/** `apikey exec` while its command runs. */
+/** `apikey exec` and its running command. */
 export interface RunningExec {
-  /** `apikey exec` itself. */
+  /** The process of `apikey exec`. */
   process: ChildProcess & { pid: number };
-  /** The process id of the command. */
+  /** The command's process id. */
   pid: number;
   secret: string;
-  /** The next line that the command writes. */
+  /** The next line of output of the command. */
   line(): Promise<string>;
   ended: Promise<Finished>;
 }
 
 /**
- * Starts `apikey exec` in a session of its own, where no terminal sends signals to all processes, and waits until its
- * command has printed its process id and its secret.
+ * Starts `apikey exec` in a new session, so that no terminal signals all its processes, and waits until its command has
+ * printed its process id and its secret.
  */
 export async function startExec(
   database: string,
@@ -54,18 +54,17 @@ export async function startExec(
   return { process, pid: Number(pid), secret, line, ended } as RunningExec;
 }
 
-/** Ends what `startExec` started and a failed test left running. */
+/** Ends programs that a failed test left running. */
 export function endExecs(): void {
   for (const { pid } of started) {
     try {
       process.kill(-pid!, 'SIGKILL');
     } catch {
-      // It has just ended.
+      // It has already ended.
     }
   }
 }
 
-/** Waits until a store has no keys. */
 export function noKeysIn(database: string): Promise<void> {
   return until(async () => (await keysIn(database)).length === 0);
 }

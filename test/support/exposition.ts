@@ -16,12 +16,12 @@ const SUFFIXES: Record<string, readonly string[]> = {
   histogram: ['_bucket', '_sum', '_count'],
   summary: ['', '_sum', '_count'],
 };
-/** Units that are no base units of Prometheus. */
+/** Units that are not base units of Prometheus. */
 const OTHER_UNITS = /_(?:milliseconds|ms|microseconds|minutes|hours|days|kilobytes|megabytes|percent)(?:_total)?$/;
 
 /**
- * Parses Prometheus' text format 0.0.4, and is as strict as `promtool check metrics`: one HELP and TYPE before the
- * samples of each metric, no series twice, histograms that only grow and end with +Inf, names by the conventions.
+ * Parses Prometheus' text format 0.0.4, as strictly as `promtool check metrics`: one HELP and TYPE before the samples
+ * of each metric, no duplicate series, cumulative histograms with +Inf, names by convention.
  */
 export function parseExposition(text: string): Map<string, Family> {
   assert.ok(text.endsWith('\n'), 'the last line ends');
@@ -57,7 +57,7 @@ export function parseExposition(text: string): Map<string, Family> {
   return families;
 }
 
-/** The value of a series; undefined without one. */
+/** The value of a series; undefined if there is none. */
 export function valueOf(
   families: Map<string, Family>,
   name: string,

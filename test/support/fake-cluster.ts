@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Answers of a Kubernetes cluster to kubectl before, and while, it changes the Secret "svc-api-keys". */
+/** A cluster's answers to the requests that kubectl makes to patch the Secret "svc-api-keys". */
 const ANSWERS: Record<string, object> = {
   '/version': { major: '1', minor: '32', gitVersion: 'v1.32.0' },
   '/api': { kind: 'APIVersions', versions: ['v1'] },
@@ -19,11 +19,11 @@ const ANSWERS: Record<string, object> = {
   },
 };
 
-/** As much of a cluster as keeps one Secret, on loopback. */
+/** Just enough of a Kubernetes API for one Secret, on loopback. */
 export class FakeCluster {
-  /** The bodies of all changes of the Secret. */
+  /** The bodies of all patches of the Secret. */
   readonly patches: string[] = [];
-  /** True if the Secret cannot be changed. */
+  /** True to refuse changes of the Secret. */
   isDown = false;
   readonly #server: Server;
 
@@ -47,7 +47,7 @@ export class FakeCluster {
     return cluster;
   }
 
-  /** The file by which kubectl finds it. */
+  /** The kubeconfig file. */
   get config(): string {
     const server = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     return JSON.stringify({

@@ -2,32 +2,32 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The fate of a request: `pass` is that of a good network. */
+/** The fate of a request; `pass` is a good network. */
 export type Fate =
   | 'pass'
-  /** The connection is closed before the request gets there. */
+  /** Closes the connection before the request arrives. */
   | 'drop'
-  /** The origin has answered, and half of that arrives. */
+  /** Delivers half of the answer. */
   | 'half'
-  /** The origin has answered, and nothing arrives; the connection closes. */
+  /** Closes the connection instead of delivering the answer. */
   | 'lose'
-  /** Nothing arrives, and nothing is closed. */
+  /** Delivers nothing, and closes nothing. */
   | 'silence'
-  /** The origin gets the request twice. */
+  /** Sends the request to the origin twice. */
   | 'double'
-  /** The origin refuses with a status. */
+  /** Answers with this status. */
   | { readonly status: number };
 
 /** A network between an edge and its origin. */
 export interface FaultyOrigin {
   readonly url: string;
-  /** Decides about each request; a promise holds it. Default: all pass. */
+  /** Decides about each request; a promise delays it. Default: all pass. */
   fate: (incoming: IncomingMessage) => Fate | Promise<Fate>;
-  /** How many polls, snapshots and others were passed on whole. */
+  /** How many polls, snapshots and other requests passed without a fault. */
   readonly counts: { polls: number; snapshots: number; others: number };
-  /** Leads to another origin from now on. */
+  /** The URL of the current origin. */
   to: string;
-  /** Closes all connections of edges. */
+  /** Closes all connections from edges. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function startFaultyOrigin(first: string): Promise<FaultyOrigin> {
   const ask = async (incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer) => {
     const { method, url, headers } = incoming;
     const sent = request(`${origin.to}${url}`, { method, headers, agent: false });
-    // A client that has gone needs no answer.
+    // The client has gone and needs no answer.
     outgoing.once('close', () => sent.destroy());
     sent.end(body);
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];

@@ -1,4 +1,4 @@
 import { allStores } from '../../src/features/index.ts';
 
-/** All that features keep in stores. */
+/** The stores of all features. */
 export const STORES = await allStores();

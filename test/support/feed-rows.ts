@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { FEED_COLUMNS } from '../../src/store/index.ts';
 
-/** The columns that find a key, and its name. */
+/** The columns of a row that identify a key, plus its name. */
 export interface FeedRow {
   id: string;
   digest: string;
@@ -9,10 +9,10 @@ export interface FeedRow {
   name: string;
 }
 
-/** A text that is as long as a digest. */
+/** A digest of the usual length. */
 export const digestOf = (text: string) => hash('sha256', text, 'base64url');
 
-/** The row of a key as the feed has it. @param gap follows each comma */
+/** The row of a key, as in the feed. @param gap follows each comma */
 export function lineOf({ id, digest, previous, name }: FeedRow, gap = ''): Buffer {
   const values: Readonly<Record<string, unknown>> = {
     id,

@@ -1,6 +1,6 @@
 import { parse, visit } from 'graphql';
 
-/** Doors of a field that describes a key, as `doorsOf` names them. */
+/** Where a field that describes a key appears, as `doorsOf` names it. */
 export const FIELD_DOORS = [
   'flag of apikey',
   'flag of apikey:create',
@@ -14,7 +14,7 @@ export const FIELD_DOORS = [
   'JSON Schema: keys/$defs/key',
 ] as const;
 
-/** More doors of a field that keys are selected by. Its flag of `update` selects by it under another name. */
+/** Where a field also appears if keys are filtered by it. In `update`, the flag that filters has another name. */
 export const FILTER_DOORS = [
   'flag of apikey:delete',
   'flag of apikey:disable',
@@ -23,19 +23,19 @@ export const FILTER_DOORS = [
   'GraphQL: Query.apiKeys',
 ] as const;
 
-/** JSON documents of commands that have such a field: those of docs/json.md with a key. */
+/** The documents with a key in docs/json.md. */
 export const DOCUMENT_DOORS = ['KEY', 'create --dry-run', 'export'] as const;
 
-/** The program as its descriptions have it. */
+/** The descriptions of the program. */
 export interface Descriptions {
   readonly manifest: { readonly commands: Readonly<Record<string, { readonly flags?: object }>> };
-  /** The schema of GraphQL. */
+  /** The GraphQL schema. */
   readonly graphql: string;
   /** JSON Schemas by their names. */
   readonly schemas: Readonly<Record<string, object>>;
 }
 
-/** The places at which these descriptions have a field, in order. @param flag its flag, without dashes */
+/** All places where these descriptions have a field, in order. @param flag its flag, without dashes */
 export function doorsOf(name: string, flag: string, { manifest, graphql, schemas }: Descriptions): string[] {
   const commands = Object.entries(manifest.commands).filter(([, { flags = {} }]) => Object.hasOwn(flags, flag));
   return [
@@ -81,7 +81,7 @@ function placesInSchema(name: string, schema: unknown, pointer = ''): string[] {
   ];
 }
 
-/** The documents of docs/json.md that have a field, by their titles, in order. */
+/** The titles of the documents in docs/json.md that have a field, in order. */
 export function documentsWith(name: string, page: string): string[] {
   const [commands = '', ...shared] = page.split('```text\n').slice(1);
   const sections = commands.split(/^\/\/ (?=[a-z-])/m).slice(1);

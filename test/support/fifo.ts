@@ -3,20 +3,20 @@ import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempFolder } from './temp.ts';
 
-/** A pipe, for the output of a program. */
+/** A pipe that receives the output of a program. */
 export interface Fifo {
   /** The descriptor for the program. */
   input: number;
-  /** Takes out its present content, up to 64 KiB. */
+  /** Drains the pipe, up to 64 KiB. */
   read(): string;
   close(): void;
 }
 
-/** Opens a pipe. This process never blocks on it. */
+/** Opens a pipe without ever blocking this process. */
 export function openFifo({ isFull = false } = {}): Fifo {
   const path = join(tempFolder(), 'pipe');
   execFileSync('mkfifo', [path]);
-  // Another opening than that of the program, which sets the flags of its own.
+  // Opened separately from the program's descriptor, because flags belong to each opening.
   // oxlint-disable-next-line no-bitwise -- flags of open(2)
   const own = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   const input = openSync(path, 'r+');

@@ -3,17 +3,17 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempFolder } from './temp.ts';
 
-/** A small file system of its own. */
+/** A small file system for a test. */
 export interface SmallDisk {
   folder: string;
-  /** Takes up all room that is left. */
+  /** Fills the disk. */
   fill(): void;
-  /** Makes that room again. */
+  /** Frees that space again. */
   empty(): void;
   unmount(): void;
 }
 
-/** Mounts a file system of some MiB; undefined for a user who may not. */
+/** Mounts a file system of this size; undefined without permission to mount. */
 export function mountSmallDisk(mebibytes: number): SmallDisk | undefined {
   const folder = tempFolder();
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=700`, 'tmpfs', folder]);

@@ -10,7 +10,10 @@ import { bearerAuth as forHono, type BearerEnv } from '../../src/http/bearer-aut
 import type { BearerAuthOptions } from '../../src/http/bearer-options.ts';
 import { listen } from '../../src/http/server.ts';
 
-/** A server behind `bearerAuth`: it answers with the name of the key, once it has read the body and checked again. */
+/**
+ * A server behind `bearerAuth`. It answers with the name of the key, after it has read the body and checked the key
+ * again.
+ */
 export interface GuardedServer {
   url: string;
   /** How many requests were accepted. */
@@ -20,7 +23,7 @@ export interface GuardedServer {
 
 export type StartGuarded = (options: BearerAuthOptions) => Promise<GuardedServer>;
 
-/** The same server by each framework that has a `bearerAuth`. */
+/** The same server in each framework that has a `bearerAuth`. */
 export const GUARDED_SERVERS: Readonly<Record<string, StartGuarded>> = {
   Hono: async (options) => {
     let handled = 0;

@@ -1,5 +1,5 @@
-// A server for tests, on the store that it is given. For each line on stdin, it fails to write what keys were used for,
-// because the lock is held, and reports that just before its event loop waits for the next event.
+// A server on the given store. For each line on stdin, it fails to write the usage of keys because the lock is held,
+// and reports that just before its event loop becomes idle.
 import '../../scripts/jsx.ts';
 import { writeSync } from 'node:fs';
 import Database from 'better-sqlite3';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { ROOT } from './process.ts';
 
 export interface HelpPage {
-  /** As it is typed, without `svc-api`. */
+  /** As typed, without `svc-api`. */
   command: string;
-  /** The commands of its examples, as they are pasted. */
+  /** The example commands, as pasted. */
   examples: string[];
 }
 
@@ -19,7 +19,7 @@ export function documentedPages(): HelpPage[] {
   );
 }
 
-/** The commands of the examples on a page of the help. */
+/** The example commands on a help page. */
 export function examplesOf(page: string): string[] {
   const [, section = ''] = /^EXAMPLES\n(.*?)(?=^\S|$(?![^]))/ms.exec(page) ?? [];
   const commands = section.matchAll(/(?:^ {4}[^\n]*\n?)+/gm);

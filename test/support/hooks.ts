@@ -7,18 +7,18 @@ import { removePostgresStores, startPostgres, stopPostgres } from './postgres.ts
 import { ROOT } from './process.ts';
 import { removeTempFolders } from './temp.ts';
 
-/** The steps of mocha before all tests and after all, once. */
+/** Mocha's global set-up and tear-down. */
 export async function mochaGlobalSetup(): Promise<void> {
-  // For mocha's workers and the programs that they start: each would strip the types of the same files again.
+  // For mocha's workers and the programs that they start, which otherwise strip the same types again.
   process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules', '.cache', 'compile');
   requireOneDriver();
   await startPostgres();
 }
 
 /**
- * Refuses a checkout that was copied with its build: a test that loads both the sources and the build would have two
- * copies of SQLite in one process, and each drops the locks of the other when it closes a file (POSIX.1, fcntl). The
- * build links the binaries, so that they are one.
+ * Refuses a checkout that was copied together with its build. A test that loads both sources and build would have two
+ * copies of SQLite in one process, and closing a file in one drops the locks of the other (POSIX.1, fcntl). The build
+ * links the binary, so that both use one.
  */
 function requireOneDriver(): void {
   const installed = join(ROOT, 'node_modules', 'better-sqlite3', 'prebuilds');
@@ -35,7 +35,7 @@ function requireOneDriver(): void {
 }
 export const mochaGlobalTeardown = stopPostgres;
 
-/** The steps of mocha around the tests of each file, in the process that runs it. */
+/** Mocha's hooks for each file, in the process that runs it. */
 export const mochaHooks = {
   beforeAll: watchForLeaks,
   beforeEach(this: Mocha.Context): void {

@@ -7,7 +7,7 @@ import { cleanEnv, type Finished, finished, ROOT } from './process.ts';
 import { tempFolder } from './temp.ts';
 import { until } from './until.ts';
 
-/** Runs any program to its end. `node` and `npm` are those that run the tests. */
+/** Runs a program to its end, with the `node` and `npm` of the tests. */
 export function run(
   command: string,
   args: readonly string[],
@@ -16,13 +16,13 @@ export function run(
   return finished(spawn(command, args, { ...options, env: hostEnv(options.env), stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
-/** The environment of programs outside this checkout, whose `node` and `npm` are those that run the tests. */
+/** The environment for programs outside this checkout, with the `node` and `npm` of the tests. */
 export function hostEnv(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const path = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
   return cleanEnv({ ...withoutNpm(), PATH: path, ...env });
 }
 
-/** Runs a program that must succeed. */
+/** Runs a program, and fails if it fails. */
 export async function mustRun(
   command: string,
   args: readonly string[],
@@ -35,7 +35,7 @@ export async function mustRun(
   return stdout;
 }
 
-/** The output of a program, without the hosts that it reached: a registry may be private. */
+/** The output of a program without host names, because a registry can be private. */
 export function printable(output: string): string {
   return output.replaceAll(/(?<=https?:\/\/)(?!127\.0\.0\.1)[^\s/]+/g, '(host)');
 }
@@ -45,7 +45,7 @@ export function packedFile(): string {
   return process.env['PACKED_FILE']!;
 }
 
-/** Packs this package, unless a release has done so. @returns the path of the tarball */
+/** Packs this package, unless a release has already done so. @returns the path of the tarball */
 export async function packPackage(): Promise<string> {
   const { PACKED_FILE: released } = process.env;
   if (released) return released;
@@ -57,7 +57,7 @@ export async function packPackage(): Promise<string> {
   return join(folder, Object.values(packed)[0]!.filename);
 }
 
-/** Checks types of a package as strict as can be, in its folder. */
+/** Checks the types of a package in its folder, as strictly as possible. */
 export const TSC = [
   join(ROOT, 'node_modules/typescript/bin/tsc'),
   ...'--noEmit --strict --exactOptionalPropertyTypes --module nodenext --target es2023 --types node'.split(' '),
@@ -67,13 +67,12 @@ export const TSC = [
 
 export interface Host {
   folder: string;
-  /** The Node that it runs on. */
+  /** The Node that runs it. */
   node: string;
-  /** Runs the host CLI. */
   cli(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
 }
 
-/** A copy of the example host, changed, with its packages installed. */
+/** A modified copy of the example host, with its packages installed. */
 export async function installHost(
   packages: Record<string, string>,
   change: (manifest: HostManifest) => void = () => {},
@@ -88,7 +87,7 @@ export async function installHost(
   return hostAt(folder);
 }
 
-/** Packages of hosts beside svc-api, by release of oclif's core. Several tests share them: they are installed once. */
+/** The other packages of hosts, by oclif core release. Several tests share them, so they are installed once. */
 export const ON_CORE = {
   5: {
     '@oclif/core': '^5',
@@ -99,14 +98,14 @@ export const ON_CORE = {
   4: { '@oclif/core': '^4', '@oclif/plugin-help': '^6', '@oclif/plugin-autocomplete': '^3', '@oclif/test': '^4' },
 } as const;
 
-/** Installs the packages of a host, by copying those of another one that has the same. */
+/** Installs the packages of a host by copying those of a host with the same dependencies. */
 async function install(folder: string, { dependencies, overrides }: HostManifest): Promise<void> {
   const same = await installedOnce({ dependencies, overrides });
   for (const name of ['node_modules', 'package-lock.json'])
     cpSync(join(same, name), join(folder, name), { recursive: true, verbatimSymlinks: true });
 }
 
-/** Installs packages once for all tests of the suite. @returns the folder, in which nothing may be changed */
+/** Installs packages once for all tests of the suite. @returns the folder, which is read-only */
 export async function installedOnce(manifest: object): Promise<string> {
   const text = JSON.stringify({ private: true, ...manifest });
   const folder = join(process.env['INSTALLED_HOSTS']!, hash('sha256', text));
@@ -121,7 +120,7 @@ export async function installedOnce(manifest: object): Promise<string> {
   return folder;
 }
 
-/** The CLI of an installed package, run by this or another Node. */
+/** Installs packages once for all tests of the suite. @returns the folder, which must not be changed */
 export function hostAt(folder: string, node = process.execPath): Host {
   const home = join(folder, 'home');
   mkdirSync(home, { recursive: true });
@@ -159,13 +158,13 @@ export async function serveHost(host: Host): Promise<{ url: string; stop: () => 
   };
 }
 
-/** Turns the host into one whose users install svc-api by `plugins install`. */
+/** Makes the host one whose users install svc-api with `plugins install`. */
 export function withPluginsCommand(manifest: HostManifest): void {
   delete manifest.dependencies['svc-api'];
   manifest.oclif.plugins = ['@oclif/plugin-help', '@oclif/plugin-plugins'];
 }
 
-/** Changes a file of a host while something runs. */
+/** Replaces a file of a host while `work` runs. */
 export async function withFile<Result>(
   path: string,
   change: (text: string) => string,
@@ -180,7 +179,7 @@ export async function withFile<Result>(
   }
 }
 
-/** The environment without the variables that npm sets for scripts, which would affect the npm that a test runs. */
+/** The environment without npm's variables for scripts, which would affect the npm under test. */
 function withoutNpm(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.keys(process.env)

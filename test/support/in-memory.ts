@@ -4,9 +4,9 @@ const MEMORY = '/dev/shm';
 const MIN_FREE_BYTES = 4 * 1024 ** 3;
 
 /**
- * Keeps temporary files in memory, where there is plenty and TMPDIR is not set: to wait for a disk takes a fifth of the
- * time of the tests. PostgreSQL's are there in any case: it copies thousands of files. The tests of faults and
- * proxies use the disk.
+ * Keeps temporary files in memory if there is enough and TMPDIR is not set: waiting for a disk is a fifth of the tests'
+ * time. PostgreSQL copies thousands of files, so its data is always there. The tests of faults and proxies use the
+ * disk.
  */
 export function mochaGlobalSetup(): void {
   if (!isRoomy()) return;

@@ -17,17 +17,17 @@ class Insertion {
   }
 }
 
-/** Creates keys in one transaction, with their entries in the audit log, faster than one by one. */
+/** Creates keys with their audit entries in one transaction, which is faster than one by one. */
 export function insertKeys(service: Pick<KeysService, 'feature'>, keys: readonly StoredKey[]): Promise<void> {
   return service.feature(Insertion).insert(keys);
 }
 
-/** Guests with names that are numbered, whose secrets are their names. */
+/** Guests with numbered names. Each secret is the same as the name. */
 export function numberedKeys(count: number): StoredKey[] {
   return Array.from({ length: count }, (_, index) => keyWithSecret(`Key ${index}`, `Key ${index}`));
 }
 
-/** A key as the store keeps it, with a secret of any form. */
+/** A stored key whose secret can have any form. */
 export function keyWithSecret(name: string, secret: string, fields: Partial<StoredKey> = {}): StoredKey {
   return { ...storedKey(name), permissions: [], roles: ['GUEST'], digest: digestSecret(secret), ...fields };
 }

@@ -3,18 +3,18 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 
-/** An issuer of tokens on loopback, as the platforms of pipelines are. */
+/** A token issuer on loopback, like that of a CI platform. */
 export interface TestIssuer {
   readonly url: string;
-  /** The paths that it was asked for. */
+  /** The requested paths. */
   readonly requests: string[];
-  /** Answers in place of the keys. */
+  /** Answers requests for the keys, if set. */
   answer: ((response: ServerResponse) => void) | undefined;
-  /** Headers of the keys. */
+  /** Headers of the response with the keys. */
   headers: Record<string, string>;
-  /** The keys that it shows. */
+  /** The published keys. */
   keys: JWK[];
-  /** Signs with another key from now on. @param isShown whether the others are still shown */
+  /** Signs with a new key from now on. @param isShown whether the old keys stay published */
   rotate(algorithm?: string): Promise<void>;
   sign(claims: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
   stop(): Promise<void>;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** A connection that is kept alive. It sends bytes, and reads the status of one reply after another. */
+/** A keep-alive connection. It sends bytes and reads the status of each reply. */
 export class KeptConnection {
   readonly #socket: Socket;
   readonly #statuses: number[] = [];
@@ -24,7 +24,6 @@ export class KeptConnection {
     });
   }
 
-  /** Connects to the server at a URL. */
   static async open(url: string): Promise<KeptConnection> {
     const { hostname, port } = new URL(url);
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
@@ -36,7 +35,7 @@ export class KeptConnection {
     this.#socket.write(bytes);
   }
 
-  /** The status of the next reply; 0 for a connection that was closed without one. */
+  /** The status of the next reply; 0 if the connection closed without one. */
   status(): Promise<number> {
     const status = this.#statuses.shift() ?? (this.#isClosed ? 0 : undefined);
     return status === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(status);

@@ -1,9 +1,9 @@
 /**
- * The permissions of keys, as the documentation has them, in plain sets: nothing of the program decides here. The world of a
- * test changes it beside the program, and then both are asked.
+ * An independent model of key permissions, written from the documentation and without code of the program. A test
+ * changes both, and then compares them.
  */
 
-/** The permissions that it knows, each followed by those that it includes. */
+/** All permissions, each with those that it includes. */
 const INCLUDED = {
   'ME:READ_OWN': [],
   'ONLINE:READ_ANY': [],
@@ -26,7 +26,7 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
   VIEWER: [...GUEST, 'INFO:READ_ANY', 'PERMISSION:READ_ANY', 'LOGS:READ_ANY'],
   GUEST,
 };
-/** The roles by which one is held. */
+/** For each role, the roles that include it. */
 const HOLDERS: Readonly<Record<string, readonly string[]>> = {
   ADMIN: ['ADMIN'],
   VIEWER: ['ADMIN', 'VIEWER'],
@@ -45,17 +45,17 @@ export interface ModelKey extends Granted {
   creator: string | null;
   ends: number | null;
   isDisabled: boolean;
-  /** True if an apply created it. */
+  /** True if `apply` created it. */
   isManaged: boolean;
   secret: string;
-  /** Its end is null until the new secret is first used. */
+  /** `ends` is null until the new secret is first used. */
   previous: { secret: string; ends: number | null; grace: number } | null;
 }
 
 /** The changed fields of a key. */
 export type ModelChange = Partial<Pick<ModelKey, 'name' | 'roles' | 'permissions' | 'ends' | 'isDisabled'>>;
 
-/** A set of what grants allow by themselves. */
+/** The permissions of these grants alone, without the limits of the creator's. */
 function allowedBy({ roles, permissions }: Granted): Set<string> {
   const named = [...roles.flatMap((role) => ROLES[role]!), ...permissions];
   return new Set(named.flatMap((permission) => [permission, ...INCLUDED[permission as keyof typeof INCLUDED]]));
@@ -98,7 +98,7 @@ export class KeyModel {
     return [...this.keys.values()].find((key) => key.name === name);
   }
 
-  /** The previous secret of a key, while that works: without a grace, for no clock that is behind either. */
+  /** The previous secret of a key while it works. With a grace of zero it never does, even if a clock is behind. */
   previousOf({ previous }: ModelKey): ModelKey['previous'] {
     const works = previous && (previous.ends === null || (previous.grace > 0 && this.now < previous.ends));
     return works ? previous : null;
@@ -109,12 +109,12 @@ export class KeyModel {
     return [key, ...(key.creator === null ? [] : this.chainOf(this.keys.get(key.creator)!))];
   }
 
-  /** When a key ends: the first end in its chain. */
+  /** The expiry of a key: the earliest in its chain. */
   endOf(key: ModelKey): number | null {
     return earlier(...this.chainOf(key).map(({ ends }) => ends));
   }
 
-  /** The key that is accepted by a secret. */
+  /** The key that has a secret, if it is accepted. */
   acceptedBy(secret: string): { key: ModelKey; isCurrent: boolean } | undefined {
     for (const key of this.keys.values()) {
       const isCurrent = key.secret === secret;
@@ -125,7 +125,7 @@ export class KeyModel {
     return undefined;
   }
 
-  /** The permissions of a key while it is accepted: those that all keys of its chain have. */
+  /** The permissions of an accepted key: those that every key of its chain has. */
   access(key: ModelKey): Set<string> {
     const sets = this.chainOf(key).map(allowedBy);
     return new Set(PERMISSIONS.filter((permission) => sets.every((set) => set.has(permission))));
@@ -137,13 +137,13 @@ export class KeyModel {
     return accepted && this.access(accepted.key);
   }
 
-  /** A key has used its secret: where the one before waits for that, its time begins. */
+  /** Notes a use of a secret. If the previous secret waits for that, its grace begins. */
   use({ id, secret }: Pick<ModelKey, 'id' | 'secret'>): void {
     const key = this.keys.get(id);
     if (key?.secret === secret && key.previous?.ends === null) key.previous.ends = this.now + key.previous.grace;
   }
 
-  /** A key, with those that it created, and so on. */
+  /** A key and all its descendants. */
   familyOf(id: string): ModelKey[] {
     return [...this.keys.values()].filter((key) => this.chainOf(key).some((above) => above.id === id));
   }
@@ -153,9 +153,9 @@ export class KeyModel {
   }
 
   /**
-   * Why no key may do this; undefined if this one may.
-   * @param by the secret that is shown
-   * @param before undefined for a key that is created
+   * Why this change is forbidden; undefined if it is allowed.
+   * @param by the caller's secret
+   * @param before undefined for a new key
    */
   whyNot(
     by: string,
@@ -194,7 +194,7 @@ export class KeyModel {
     return undefined;
   }
 
-  /** Restores a backup; `wanted` says which keys come back although they lost something since. */
+  /** Restores a backup. `wanted` selects the keys that come back even though they lost permissions since. */
   restore(backup: ReadonlyMap<string, ModelKey>, wanted: (key: ModelKey) => boolean): void {
     this.delete([...this.keys.keys()].filter((id) => !backup.has(id)));
     const restored = new Map<string, ModelKey>();
@@ -207,7 +207,7 @@ export class KeyModel {
     this.keys = restored;
   }
 
-  /** No more than it has now. */
+  /** The key in the backup, reduced to what the current key has. */
   #restoredWithin(then: ModelKey, now: ModelKey): { key: ModelKey; keeps: boolean } {
     const [before, previous] = [this.previousOf(then), this.previousOf(now)];
     const key = { ...now, name: then.name, isManaged: then.isManaged };
@@ -226,7 +226,7 @@ export class KeyModel {
     return { key, keeps: !holdsAll || isShorter || isOff || Boolean(lostSecret) };
   }
 
-  /** As the backup has it, as a child of the same key as now, and with no longer grace than has begun since. */
+  /** The key in the backup, with its current parent, and a grace no longer than one that has begun since. */
   #broughtBack(then: ModelKey, now: ModelKey | undefined): ModelKey {
     const isSame = then.previous && now?.previous?.secret === then.previous.secret;
     const ends = isSame ? { ends: earlier(then.previous!.ends, now.previous!.ends) } : {};

@@ -3,18 +3,18 @@ import type { McpPatterns, Route } from '../../src/features/routes/router.ts';
 import type { Random } from './random.ts';
 import { type StrangerRequest, strangerRequest, UNKNOWN_KEY } from './strangers.ts';
 
-/** Senders of requests with a valid key. */
+/** Credentials of senders with a valid key. */
 export interface KeyHolder {
-  /** The secret of a key that may do everything. */
+  /** The secret of a key that can do everything. */
   readonly secret: string;
-  /** That of a key of the store of the guard, that may use all parts of the MCP server behind it. */
+  /** The secret of a key in the guard's store that can use all of the MCP server behind it. */
   readonly agent: string;
-  /** The cookies of a session on the console, and the host that they are for. */
+  /** The cookies of a console session, and their host. */
   readonly cookies: string;
   readonly host: string;
 }
 
-/** The routes of an MCP server with many patterns, of which several are for each part. */
+/** Routes of an MCP server with many patterns, several for each part. */
 export function mcpRoutes(allow: Route['allow']): Route[] {
   const patterns = (index: number): McpPatterns => ({
     tools: ['*', `*_${index}*`, `read_${index}*_*`],
@@ -28,17 +28,17 @@ export function mcpRoutes(allow: Route['allow']): Route[] {
 
 const JSON_TYPE = ['Content-Type', 'application/json'];
 const FORM = ['Content-Type', 'application/x-www-form-urlencoded'];
-/** The most of a body, in characters. */
+/** The maximum size of a body, in characters. */
 const MAX_BODY = 1_000_000;
 
-/** Generates requests of somebody with a valid key that ask for as much as they can, to each door that reads a body. */
+/** Generates expensive requests with a valid key, for every endpoint that reads a body. */
 export function keyedRequest(random: Random, holder: KeyHolder): StrangerRequest {
   return random.pick(DOORS)(random, holder);
 }
 
 type KeyedDoor = (random: Random, holder: KeyHolder) => StrangerRequest;
 
-/** As many of a thing as have room in a body. */
+/** As many items as fit in a body. */
 function many<Thing>(random: Random, of: (index: number) => Thing, most = MAX_BODY): Thing[] {
   const room = random.pick([most, most, most / 4, most / 50]);
   const each = JSON.stringify(of(0)).length + 1;
@@ -53,7 +53,7 @@ function uri(random: Random, length: number): string {
   return `${start}${units.repeat(Math.ceil(length / units.length))}`.slice(0, length);
 }
 
-/** The parameters of a method of MCP, of about so many characters. */
+/** The parameters of an MCP method, of about this many characters. */
 function paramsOf(random: Random, method: string, size: number): object {
   const length = random.pick([20, 100, 500, 2048, size]);
   const uris = Array.from({ length: Math.max(1, Math.min(1000, Math.floor(size / length))) }, (_, index) =>
@@ -93,12 +93,12 @@ const mcp: KeyedDoor = (random, { agent }) => {
   return { to: 'mcp', method: 'POST', path: '/mcp', headers, body };
 };
 
-/** Requests of strangers who have a key. */
+/** Requests without a key, sent with one. */
 const withKey: KeyedDoor = (random, { secret }) => {
   const request = strangerRequest(random);
   const named = request.headers.map((value) => value.replaceAll(UNKNOWN_KEY, secret));
   const headers = named.includes('Authorization') ? named : ['Authorization', `Bearer ${secret}`, ...named];
-  // One that ends the key would end all that comes after it.
+  // A revocation would end the key for all later requests.
   if (request.path.startsWith('/oauth/revoke')) return request;
   return { ...request, headers, body: request.body?.replaceAll(UNKNOWN_KEY, secret) };
 };
@@ -145,7 +145,7 @@ const report = (random: Random) => ({
   refusals: random.chance(0.5) ? many(random, refusal, MAX_BODY / 3) : [],
 });
 
-/** A form of the console, as large as it may be. */
+/** The largest possible form for the console. */
 const consoleForm: KeyedDoor = (random, { cookies, host }) => {
   const path = random.pick(['keys/new', 'keys/selected', 'requests/refuse', 'keys/x/edit', 'keys/x/narrow']);
   const names = ['name', 'description', 'permissions', 'roles', 'tags', 'limits', 'allowFrom', 'id', 'user_code'];

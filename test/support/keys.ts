@@ -28,27 +28,27 @@ export interface TestKeys {
   database: string;
   store: Store;
   keys: KeysService & Limited;
-  /** The options of `keys`. */
+  /** The options that `keys` was opened with. */
   options: KeysOptions;
-  /** The clock's time, in milliseconds since 1970; tests set it. */
+  /** The time in milliseconds since 1970, which tests set. */
   time: { now: number };
 }
 
-/** The rules over a real store of its own, with a stopped clock. */
+/** The rules over a real, new store, with a stopped clock. */
 export async function openTestKeys(
   options: CatalogAdditions & {
     database?: string;
     schedule?: KeysOptions['schedule'];
-    /** The clock. Default: one that is stopped. */
+    /** Default: a stopped clock. */
     time?: { now: number };
     lockWaitMs?: number;
-    /** True to open it as a server does, which changes a file in a thread of its own: that takes longer. */
+    /** True to open it as a server does, with a thread that writes to the file. That takes longer. */
     asServer?: boolean;
-    /** The environment variables for opening the store. Default: those of the process. */
+    /** The environment for opening the store. Default: that of the process. */
     env?: NodeJS.ProcessEnv;
-    /** Is told how long the store takes. */
+    /** Called with how long the store took. */
     timer?: StoreTimer;
-    /** Default: all of svc-api. */
+    /** Default: all features of svc-api. */
     features?: readonly OwnFeature[];
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
@@ -81,7 +81,7 @@ export async function openTestKeys(
   return { database, store, keys: Object.assign(new KeysService(service), { limiter }), time, options: service };
 }
 
-/** The option `repository` that wraps the audit log, to do something while it is read. */
+/** A `repository` option that wraps the audit log, to run code while it is read. */
 export function withAuditLog(change: (log: AuditReader) => Partial<AuditReader>) {
   return ({ auditLog, ...others }: KeyRepository): KeyRepository => ({
     ...others,
@@ -89,7 +89,7 @@ export function withAuditLog(change: (log: AuditReader) => Partial<AuditReader>)
   });
 }
 
-/** A store or a transaction, in which what one port does is wrapped. */
+/** A store or a transaction with one wrapped port. */
 export function withPort<Ports extends ReadPorts, Reader, Writer extends Reader>(
   ports: Ports,
   wrapped: Port<Reader, Writer>,
@@ -102,7 +102,7 @@ export function withPort<Ports extends ReadPorts, Reader, Writer extends Reader>
   return { ...ports, port };
 }
 
-/** Does something while a store cannot take how keys are used: another process writes to it. */
+/** Runs `work` while the usage of keys cannot be written, because another process holds the lock. */
 export async function whileUseWaits({ database, store }: TestKeys, work: () => Promise<void>): Promise<void> {
   if (!isPostgresUrl(database)) return store.repository.write(work);
   const client = new Client(readPostgresUrl(database).config);
@@ -115,7 +115,6 @@ export async function whileUseWaits({ database, store }: TestKeys, work: () => P
   }
 }
 
-/** How many keys a store holds. */
 export async function countKeys(repository: KeyRepository): Promise<number> {
   return (await repository.list({ limit: 1_000_000 })).length;
 }
@@ -129,7 +128,7 @@ export function idOf(text: string): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** A key as the store keeps it, made without the rules, with the id of a text that also stands for its secret. */
+/** A stored key, made without the rules. Its id and secret are derived from a text. */
 export function storedKey(text: string, fields: Partial<StoredKey> = {}): StoredKey {
   return {
     ...BARE_KEY,
@@ -144,7 +143,7 @@ export function storedKey(text: string, fields: Partial<StoredKey> = {}): Stored
   };
 }
 
-/** Finds the key that a secret belongs to, which counts as a use; what holds its requests is not looked at. */
+/** Finds the key of a secret, and counts a use. Limits and other restrictions are not checked. */
 export async function authenticate(
   { authenticator }: Pick<KeysService, 'authenticator'>,
   secret: string,
@@ -155,7 +154,7 @@ export async function authenticate(
   return result;
 }
 
-/** Creates a key as the command line would, or as another key, and returns its secret and its principal. */
+/** Creates a key, by the operator or another key, and returns its secret and principal. */
 export async function createPrincipal(
   keys: KeysService,
   input: NewKey,
@@ -172,7 +171,7 @@ export async function principalOf(keys: Pick<KeysService, 'authenticator'>, secr
   return result.principal;
 }
 
-/** The changes that take something from a key created by another one, and how the key is refused then. */
+/** Changes that reduce the access of a key created by another key, with the resulting status. */
 export const LOSSES: Readonly<Record<string, Loss>> = {
   'it is narrowed': {
     refused: 403,
@@ -203,15 +202,14 @@ export interface Loss {
   readonly lose: (test: TestKeys, key: Child) => unknown;
 }
 
-/** A key of those that can lose something. */
+/** A key created by another key. */
 export interface Child {
   secret: string;
   id: string;
-  /** The id of the key that created it. */
   creator: string;
 }
 
-/** Creates a key that expires in an hour, by one without an end that may do everything. */
+/** Creates a key that expires in an hour. Its creator can do everything and does not expire. */
 export async function createChild(keys: KeysService, input: Omit<NewKey, 'name'>): Promise<Child> {
   const name = `Key ${randomBytes(8).toString('hex')}`;
   const { principal } = await createPrincipal(keys, { name: `${name} creator`, roles: ['ADMIN'] });
@@ -219,7 +217,7 @@ export async function createChild(keys: KeysService, input: Omit<NewKey, 'name'>
   return { secret, id: apiKey.id, creator: principal.apiKey.id };
 }
 
-/** Does something once the next request has asked whether it is within the limits of its key. */
+/** Runs `between` right after the next request has passed the check of its key's limits. */
 export function whileLimited({ limiter }: Limited, between: () => unknown): void {
   const enter = limiter.enter.bind(limiter);
   limiter.enter = async (...given) => {
@@ -230,7 +228,7 @@ export function whileLimited({ limiter }: Limited, between: () => unknown): void
   };
 }
 
-/** Keys as JSON lines, in chunks as a stream might deliver them. */
+/** Keys as JSON lines, in chunks as of a stream. */
 export async function* jsonLines(...lines: (object | string)[]): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));
   for (let start = 0; start < bytes.length; start += 1000) yield bytes.subarray(start, start + 1000);

@@ -11,18 +11,18 @@ import { idOf, storedKey } from './keys.ts';
 import { tempStore } from './temp.ts';
 import { STORES } from './features.ts';
 
-/** The secrets of the keys that ask. */
+/** The roles of the keys that send the queries. */
 export type Caller = 'ADMIN' | 'VIEWER' | 'GUEST';
 
-/** The length of the chains of keys that created one another. */
+/** The length of each chain of creators. */
 const GENERATIONS = 12;
-/** How many keys were used in every hour. */
+/** How many keys were used in each hour. */
 const USED_KEYS = 50;
 const CALLERS: readonly Caller[] = ['ADMIN', 'VIEWER', 'GUEST'];
 
 /**
- * A store whose keys and audit entries are as expensive to read as possible: long descriptions, all permissions, long
- * chains, and uses in every hour. The rows are inserted straight into its tables: creating them by the rules would take minutes.
+ * A store that is as expensive to read as possible: long descriptions, all permissions, long chains, and uses in every
+ * hour. The rows are inserted by SQL, because creating keys by the rules would take minutes.
  */
 export async function largeStore(
   sizes: { keys: number; entries: number; now?: number } = { keys: 30_000, entries: 100_000 },
@@ -78,7 +78,7 @@ function insertKeys(db: Database.Database, count: number, secrets: ReadonlyMap<C
   }
 }
 
-/** All that is kept of the use of the oldest keys. */
+/** Inserts the usage of the oldest keys. */
 function insertHours(db: Database.Database, now: number): void {
   for (const [table, period] of [
     ['hours', 'HOUR'],

@@ -4,15 +4,15 @@ import { startPostgresServer } from './postgres.ts';
 import { startProxy } from './proxy.ts';
 import { tempFolder } from './temp.ts';
 
-/** A PostgreSQL server of its own, which may be started again on the same data, behind an address that stays. */
+/** A PostgreSQL server that can restart on the same data, behind a stable address. */
 export interface LastingPostgres {
-  /** The URL of the server itself, which may be on another port each time. */
+  /** The URL of the server itself, whose port can change. */
   readonly url: string;
-  /** The URL that stays, of a proxy. */
+  /** The stable URL, of a proxy. */
   readonly address: string;
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Leads the proxy to the server that was started since. */
+  /** Points the proxy to the restarted server. */
   lead(): void;
   /** Stops the server and the proxy. */
   end(): Promise<void>;
@@ -20,7 +20,7 @@ export interface LastingPostgres {
 
 export async function startLastingPostgres(): Promise<LastingPostgres> {
   const place = tempFolder();
-  // PostgreSQL runs as another user where we are root.
+  // As root, we start PostgreSQL as another user.
   chmodSync(place, 0o755);
   const folder = join(place, 'data of it');
   mkdirSync(folder);

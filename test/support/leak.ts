@@ -2,7 +2,7 @@ import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { prefixOf } from '../../src/keys/secret/secret.ts';
 import type { TestKeys } from './keys.ts';
 
-/** Notes in the audit log that the secret of a key was found, as a scan does. */
+/** Records a leaked secret in the audit log, as a scan does. */
 export function noteLeak({ store, time }: Pick<TestKeys, 'store' | 'time'>, key: ApiKey, place: string): Promise<void> {
   const { id, name, publicId } = key;
   const found = {

@@ -1,6 +1,6 @@
-/** Promises that are rejected and that nobody awaits, by the tests during or after which they were. */
+/** Unhandled rejections, by the test that was running or had just ended. */
 const leaked = new Map<Promise<unknown>, { test: string; reason: unknown }>();
-/** Deprecated uses of Node and of packages, by the tests during which they were. Node warns once of each. */
+/** Deprecation warnings, by the test that was running. Node emits each only once. */
 const deprecated: string[] = [];
 let test = 'before the first test';
 let isOthers = (_reason: unknown) => false;
@@ -13,26 +13,26 @@ function noteWarning({ name, stack }: Error): void {
   if (name === 'DeprecationWarning') deprecated.push(`A deprecated use during or after "${test}": ${stack}`);
 }
 
-/** Begins to look for them. Mocha passes over them, and forgets who listens after each file of a worker. */
+/** Starts to record them. Mocha ignores them, and removes listeners after each file of a worker. */
 export function watchForLeaks(): void {
   if (process.listeners('unhandledRejection').includes(note)) return;
   process.on('unhandledRejection', note);
   process.on('warning', noteWarning);
 }
 
-/** Passes over what another program leaks that a test compares with ours, until the end of its file. */
+/** Ignores rejections of another program that a test compares with ours, until the end of the file. */
 export function passOverLeaks(from: (reason: unknown) => boolean): void {
   isOthers = from;
 }
 
-/** Rejections from now on belong to this test. */
+/** Attributes rejections to this test from now on. */
 export function nameTest(name: string): void {
   test = name;
 }
 
-/** Fails if there were any since it was last called. @throws Error that names the tests, and shows what was found */
+/** Fails if there were any since the last call. @throws Error that names the tests and the reasons */
 export async function failOnLeaks(): Promise<void> {
-  // Node reports them once a turn of the event loop is done.
+  // Node reports rejections at the end of a turn of the event loop.
   await new Promise<void>((resolve) => void setImmediate(resolve));
   const found = [...leaked.values()];
   leaked.clear();

@@ -11,15 +11,15 @@ import {
   spend,
 } from '../../src/limits/lease.ts';
 
-/** A limit of which nothing was used. */
+/** The state of an unused limit. */
 export function unusedState(limit: Limit): LimitState {
   return { count: splitLimit(limit).count, unusedAt: 0, leases: [] };
 }
 
-/** When the clock of the store began, in microseconds since 1970. */
+/** The start of the store's clock, in microseconds since 1970. */
 export const EPOCH = Date.UTC(2030, 0, 1) * 1000;
 
-/** The states of limits, as a store keeps them, and every request that was accepted, at the time when that was decided. */
+/** The stored states of limits, and all accepted requests with the time of the decision. */
 export class SharedLimits {
   /** The true time, in microseconds. */
   now = 0;
@@ -32,7 +32,7 @@ export class SharedLimits {
     return grant;
   }
 
-  /** Answers a request without anybody who gets that. */
+  /** Answers a request that no process receives an answer for. */
   answer(request: LeaseRequest, limits: readonly AppliedLimit[]): LeaseGrant {
     const names = limits.map(nameOf);
     const before = limits.map((limit) => this.states.get(nameOf(limit)) ?? unusedState(limit.limit));
@@ -45,7 +45,7 @@ export class SharedLimits {
     this.admitted.push({ at: this.now, limits });
   }
 
-  /** The requests that one process would not have accepted that knew of all of them, by the limit. */
+  /** The accepted requests that exceed a limit, as one process that knew all requests would count them. */
   excess(): string[] {
     const unusedAt = new Map<string, number>();
     const excess: string[] = [];
@@ -64,7 +64,9 @@ function nameOf({ keyId, limit }: AppliedLimit): string {
   return `${keyId} ${limit}`;
 }
 
-/** A process that accepts requests by leases. Its clock began at some other time, and its questions take a while. */
+/**
+ * A process that accepts requests by leases. Its clock started at another time, and its requests to the store are slow.
+ */
 export class LeasingProcess {
   readonly #shared: SharedLimits;
   readonly #limits: readonly AppliedLimit[];
@@ -72,7 +74,7 @@ export class LeasingProcess {
   #allowance: Allowance;
   #question: { request: LeaseRequest; waiting: number; grant?: LeaseGrant } | undefined;
   readonly #answered: LeaseRequest[] = [];
-  /** How often the store was asked. */
+  /** How many requests were sent to the store. */
   asked = 0;
 
   constructor(shared: SharedLimits, limits: readonly AppliedLimit[], holder: string, clockBegan = 0) {
@@ -86,7 +88,7 @@ export class LeasingProcess {
     return this.#question !== undefined;
   }
 
-  /** A request arrives; undefined if it has to wait for the store, or is one of several that do. */
+  /** A request arrives; undefined if it waits for the store. */
   enter(waiting = 1): boolean | undefined {
     if (this.#question) return undefined;
     const taken = this.#allowance.take(this.#clock());
@@ -99,7 +101,7 @@ export class LeasingProcess {
     this.#question = { request: this.#allowance.ask(waiting, this.#clock()), waiting };
   }
 
-  /** The store answers the question. */
+  /** The store answers the pending request. */
   answer(): void {
     if (!this.#question || this.#question.grant) return;
     this.asked += 1;
@@ -107,13 +109,13 @@ export class LeasingProcess {
     this.#answered.push(this.#question.request);
   }
 
-  /** One of the last questions arrives again. @param ago how many came after it */
+  /** A recent request to the store arrives again. @param ago how many came after it */
   repeat(ago: number): void {
     const request = this.#answered.at(-1 - ago);
     if (request) this.#shared.answer(request, this.#limits);
   }
 
-  /** The answer arrives. Returns how many of those that waited were accepted. */
+  /** The store's answer arrives. @returns how many of the waiting requests were accepted */
   receive(): number {
     const { grant, waiting } = this.#question ?? {};
     if (!grant) return 0;
@@ -122,7 +124,7 @@ export class LeasingProcess {
     return grant.granted;
   }
 
-  /** A request that is decided at once, whatever that takes. */
+  /** Decides a request at once, including the round trip to the store. */
   decide(): boolean {
     const decision = this.enter();
     if (decision !== undefined) return decision;
@@ -130,7 +132,7 @@ export class LeasingProcess {
     return this.receive() > 0;
   }
 
-  /** The process is killed, and another one starts in its place. */
+  /** The process is killed, and another one replaces it. */
   restart(holder: string): void {
     this.#question = undefined;
     this.#allowance = new Allowance(holder, this.#limits);

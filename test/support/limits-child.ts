@@ -1,6 +1,6 @@
-// A program for tests of limits that several processes share. It says that it is ready, and once it is told to begin, it
-// makes requests of a key, some at a time, prints how many were accepted and how many were leased beyond those, and then
-// ends, or waits to be killed.
+// A program for tests of shared limits. It reports that it is ready and waits for the start signal. Then it makes
+// requests with a key, some at a time, prints how many were accepted and how many more were leased, and ends or waits
+// to be killed.
 import { once } from 'node:events';
 import { writeSync } from 'node:fs';
 import type { LimitStore } from '../../src/limits/lease.ts';

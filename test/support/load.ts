@@ -1,20 +1,20 @@
 import { Agent, request } from 'node:http';
 
-/** The results of the requests of a load. */
+/** The outcome of a load. */
 export interface Load {
-  /** How many were answered, by status. */
+  /** The number of answers, by status. */
   readonly statuses: Map<number, number>;
-  /** The codes of the errors of those that were not answered. */
+  /** The number of failed requests, by error code. */
   readonly errors: Map<string, number>;
-  /** How many of these were sent on a connection that was kept. */
+  /** How many of the failed requests were sent on a kept connection. */
   dropped(): number;
-  /** How many answers said that they were the last of their connection. */
+  /** How many answers closed their connection. */
   last(): number;
-  /** Ends it, and waits for the answers that are missing. */
+  /** Stops the load, and waits for pending answers. */
   stop(): Promise<void>;
 }
 
-/** Sends one request after another from some clients, each on a connection that it keeps, or on a new one each time. */
+/** Sends requests from several clients, on keep-alive connections or a new connection for each request. */
 export function startLoad(url: string, key: string, { kept = 0, fresh = 0 }: { kept?: number; fresh?: number }): Load {
   const [statuses, errors] = [new Map<number, number>(), new Map<string, number>()];
   const state = { isOver: false };
@@ -32,7 +32,7 @@ export function startLoad(url: string, key: string, { kept = 0, fresh = 0 }: { k
       asked.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => {
         errors.set(code, (errors.get(code) ?? 0) + 1);
         if (asked.reusedSocket) dropped += 1;
-        // A server that is gone has no answer in the same turn.
+        // Without this, failures from a server that is gone would never leave the turn of the event loop.
         setImmediate(resolve);
       });
       asked.end(body);

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { openLog } from '../../src/log.ts';
 
 /**
- * Logs as many lines as its argument says, tells so on stdout, and ends with stdin, once all is out; or at once where
- * that is asked for.
+ * Logs this many lines, reports that on stdout, and ends with stdin after all lines are written, or at once if
+ * requested.
  */
 const [, , count, end] = process.argv;
 const log = await openLog('info');

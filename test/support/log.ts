@@ -16,7 +16,7 @@ export function collectingLog(): { log: Log; lines: LogLine[] } {
   return { log: Object.fromEntries(entries) as Log, lines };
 }
 
-/** Fields of a line without the id of its request. */
+/** The fields of a log line without the request id. */
 export function withoutRequestId(fields: object): object {
   const { requestId: _, ...others } = fields as { requestId?: string };
   return others;

@@ -6,13 +6,10 @@ import { cleanEnv, type Finished, finished } from './process.ts';
 import { TerminalSession } from './pty.ts';
 import { tempFolder } from './temp.ts';
 
-/** The arguments of shells that read no start-up files. */
+/** Arguments that make a shell skip its start-up files. */
 const SHELLS = { bash: ['--norc', '--noprofile', '-i'], zsh: ['-f', '-i'] };
 
-/**
- * A machine of its own, for commands that are pasted from a page: nobody else has its ports, and what still runs ends
- * with it.
- */
+/** A network and process namespace for commands from a page: ports are all free, and its processes end with it. */
 export class Machine {
   readonly folder = tempFolder();
   readonly #env: NodeJS.ProcessEnv;
@@ -24,19 +21,19 @@ export class Machine {
     Object.assign(this.#env, { no_proxy: '*', PS2: '', TERM: 'dumb' });
   }
 
-  /** Writes the `svc-api.yaml` of its user. */
+  /** Writes the user's `svc-api.yaml`. */
   configure(text: string): void {
     const folder = join(this.folder, 'home/.config/svc-api');
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'svc-api.yaml'), text);
   }
 
-  /** A terminal there. */
+  /** Opens a terminal on the machine. */
   terminal(shell: keyof typeof SHELLS): TerminalSession {
     return new TerminalSession('unshare', this.#inside([shell, ...SHELLS[shell]]), this.#env);
   }
 
-  /** Runs a script there to its end. */
+  /** Runs a script on the machine. */
   run(script: string): Promise<Finished> {
     const [program, ...args] = ['unshare', ...this.#inside(['bash', '--norc', '-euo', 'pipefail', '-c', script])];
     return finished(

@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module';
 
-/** Loaded before a program: lets it not find the packages whose names begin with a text. */
+/** Preloaded into a program: hides the packages whose names begin with a text. */
 registerHooks({
   resolve(specifier, context, nextResolve) {
     if (!specifier.startsWith(process.env['MISSING_PACKAGES']!)) return nextResolve(specifier, context);

@@ -8,29 +8,29 @@ import { accepts, freePort } from './port.ts';
 import { tempFolder } from './temp.ts';
 import { until } from './until.ts';
 
-/** A nats-server, which can be killed and started again at its port. */
+/** A nats-server that can be killed and restarted on the same port. */
 export interface NatsServer {
-  /** As `nats://127.0.0.1:4222`. */
+  /** Such as `nats://127.0.0.1:4222`. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Ends it, and its connections, without a word. */
+  /** Kills it without notice to its clients. */
   kill(): Promise<void>;
-  /** Starts it again. @param more settings beside those that it began with */
+  /** Restarts it. @param more settings in addition to the first ones */
   start(more?: string): Promise<void>;
-  /** Removes what it has stored, while it does not run. */
+  /** Removes its data. It must be stopped. */
   forget(): void;
 }
 
 const started = new Set<NatsServer>();
 
-/** Finds the program of Debian's package. */
+/** The PATH in which Debian's package has the program. */
 const ENV = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
 
 /**
  * Starts a nats-server.
- * @param settings of its own, as its file of configuration has them
- * @param jetStream settings of JetStream; `false` for a leaf node, which has that of the server behind it
+ * @param settings in the syntax of its configuration file
+ * @param jetStream settings of JetStream; `false` for a leaf node, which uses the JetStream of its hub
  */
 export async function startNats(settings = '', jetStream: string | false = ''): Promise<NatsServer> {
   const [folder, port] = [tempFolder(), await freePort()];
@@ -73,13 +73,13 @@ export async function startNats(settings = '', jetStream: string | false = ''): 
   return server;
 }
 
-/** Ends all that were started. */
+/** Stops all servers that tests have started. */
 export async function stopNats(): Promise<void> {
   for (const server of started) await server.kill();
   started.clear();
 }
 
-/** Settings of a server that accepts those of one account alone, and credentials as `nsc` makes them. */
+/** Settings of a server that accepts only one account, with credentials as `nsc` makes them. */
 export function natsAccounts(): { settings: string; accepted: string; refused: string } {
   const [operator, system, account, other] = [
     nkeys.createOperator(),
@@ -118,7 +118,7 @@ export function natsAccounts(): { settings: string; accepted: string; refused: s
   };
 }
 
-/** A token by which one key vouches for another one, as NATS has them. */
+/** A signed NATS token: the issuer vouches for the subject. */
 function tokenOf(issuer: nkeys.KeyPair, subject: nkeys.KeyPair, nats: object): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const claims = {

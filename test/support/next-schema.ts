@@ -2,7 +2,7 @@ import { type Migration, MIGRATIONS } from '../../src/store/migrations.ts';
 import { isPostgresUrl } from '../../src/store/postgres-address.ts';
 import { changeDirectly, readDirectly } from './direct.ts';
 
-/** Runs `work` as a later version of the program would, with one more migration. */
+/** Runs `work` as in a later version, with one more migration. */
 export async function withNextSchema<Result>(migrate: Migration, work: () => Promise<Result>): Promise<Result> {
   const migrations = MIGRATIONS as Migration[];
   migrations.push(migrate);
@@ -13,13 +13,13 @@ export async function withNextSchema<Result>(migrate: Migration, work: () => Pro
   }
 }
 
-/** Gives a store another version of the schema, without its tables. */
+/** Changes the schema version of a store, but not its tables. */
 export async function setSchema(database: string, version: number): Promise<void> {
   const change = isPostgresUrl(database) ? 'update svc_api_schema set version =' : 'pragma user_version =';
   await changeDirectly(database, `${change} ${version}`);
 }
 
-/** The version of the schema that a store has. */
+/** The schema version of a store. */
 export async function schemaOf(database: string): Promise<number> {
   const query = isPostgresUrl(database)
     ? 'select version from svc_api_schema'

@@ -6,7 +6,7 @@ import { storedKey } from './keys.ts';
 import type { Random } from './random.ts';
 import type { TestService } from './server.ts';
 
-/** The policy of an installation that demands everything. */
+/** A policy with every rule. */
 export const STRICT: PolicyRules = {
   maxLifetime: '90d',
   requireExpiry: true,
@@ -43,16 +43,16 @@ const RESTRICTIONS: readonly Partial<StoredKey>[] = [
 ];
 const RELATIONS = ['self', 'child', 'grandchild', 'parent', 'sibling', 'stranger', 'stranger'] as const;
 
-/** A key that asks, one that it is about, and how both stand. */
+/** A key that asks, a target key, and the state of both. */
 export interface World {
-  /** Its description, to find it again. */
+  /** A description of the world, for reproducing a failure. */
   readonly said: string;
   readonly secret: string;
   readonly caller: StoredKey;
   readonly target: StoredKey;
 }
 
-/** Makes keys as they may come to stand, whatever the policy says now: it may have been another one. */
+/** Makes keys in any state that can exist, even against the current policy: an earlier policy could have allowed it. */
 export class WorldMaker {
   readonly #test: TestService;
   readonly #random: Random;
@@ -63,7 +63,7 @@ export class WorldMaker {
     this.#random = random;
   }
 
-  /** A recipe, by which the same can be made several times. */
+  /** A random recipe, from which the same world can be made again. */
   recipe() {
     const random = this.#random;
     return {
@@ -83,7 +83,7 @@ export class WorldMaker {
     };
   }
 
-  /** Makes what a recipe says. */
+  /** Makes the world of a recipe. */
   async make(recipe: ReturnType<WorldMaker['recipe']>): Promise<World> {
     const { now } = this.#test.time;
     const secret = createSecret(randomBytes);

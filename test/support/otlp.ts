@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A field of a message of Protocol Buffers: a number, or bytes, which may be a text or a message. */
+/** A field of a Protocol Buffers message: a number or bytes (a text or a message). */
 type Field = bigint | Buffer;
 type Message = Map<number, Field[]>;
 
-/** A span as a receiver gets it. */
+/** A span, as received. */
 export interface ReceivedSpan {
   name: string;
   kind: number;
@@ -21,7 +21,7 @@ export interface ReceivedSpan {
   resource: Record<string, string | number | boolean>;
 }
 
-/** A receiver of OTLP over HTTP, by protobuf, which keeps the spans that it gets. */
+/** A receiver of OTLP over HTTP (protobuf). It keeps the spans. */
 export async function startOtlpReceiver() {
   const spans: ReceivedSpan[] = [];
   const requests: { url: string | undefined; type: string | undefined }[] = [];

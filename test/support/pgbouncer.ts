@@ -9,15 +9,15 @@ import { until } from './until.ts';
 
 /** A running PgBouncer. */
 export interface PgBouncer {
-  /** The URL of a store, through it. */
+  /** The URL of the store through PgBouncer. */
   url: string;
   stop(): Promise<void>;
 }
 
-/** Finds the program of Debian's package. */
+/** The PATH in which Debian's package has the program. */
 const ENV = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
 
-/** Starts a PgBouncer in front of a store, on a port that may be given, with settings beside those for its place. */
+/** Starts PgBouncer in front of a store, with these settings and optionally on a fixed port. */
 export async function startPgBouncer(store: string, settings: Record<string, string>, port = 0): Promise<PgBouncer> {
   const url = new URL(store);
   const server = { host: url.hostname, port: url.port, user: url.username, password: url.password };

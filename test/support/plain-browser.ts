@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { fieldsIn } from '../features/consent/support/consent.ts';
 
-/** A page that a browser shows. */
+/** A page in the browser. */
 export interface ShownPage {
   status: number;
-  /** The address behind all redirects. */
+  /** The final address after redirects. */
   url: URL;
   text: string;
   headers: Headers;
 }
 
-/** Does what browsers do with pages without scripts: cookies, redirects, forms, and what a policy says of those. */
+/** A browser without scripts: it has cookies, redirects and forms, and obeys `form-action`. */
 export class Browser {
-  /** By name, as the server has set them. The ports of a host share them, as in browsers. */
+  /** The cookies by name, as set by the server. Ports of a host share them, as in browsers. */
   readonly cookies = new Map<string, string>();
   readonly #seen: string[];
 
-  /** @param seen gets each address, and the text of each page */
+  /** @param seen collects each address and the text of each page */
   constructor(seen: string[] = []) {
     this.#seen = seen;
   }
@@ -26,7 +26,7 @@ export class Browser {
     return this.#go(new URL(url), {});
   }
 
-  /** Presses a button, having filled in the fields of its form that are given, and follows redirects. */
+  /** Fills in fields of a form, presses its button, and follows redirects. */
   submit(page: ShownPage, button: string, fill: Readonly<Record<string, string>> = {}): Promise<ShownPage> {
     const { action, request } = formWith(page, button, fill);
     const policy = page.headers.get('content-security-policy') ?? '';
@@ -35,14 +35,14 @@ export class Browser {
     return this.#go(action, request, targets);
   }
 
-  /** Presses a button. @returns where that leads, without going there */
+  /** Presses a button. @returns the address of its redirect, which is not followed */
   async leadsTo(page: ShownPage, button: string): Promise<URL> {
     const { action, request } = formWith(page, button, {});
     const { headers } = await this.#request(action, request);
     return new URL(headers.get('location')!, action);
   }
 
-  /** @param targets where a form and the redirects behind it may lead: Chromium goes by the policy for both */
+  /** @param targets allowed origins for a form and its redirects: Chromium applies the policy to both */
   async #go(url: URL, request: RequestInit, targets?: readonly string[]): Promise<ShownPage> {
     assert.ok(!targets || targets.includes(url.origin), `The policy of the page forbids ${url.origin}.`);
     const { status, headers, text } = await this.#request(url, request);
@@ -66,7 +66,7 @@ export class Browser {
   }
 }
 
-/** The form that a button belongs to, as it is sent. */
+/** The form of a button, as it would be sent. */
 function formWith(page: ShownPage, button: string, fill: Readonly<Record<string, string>>) {
   const label = new RegExp(`<button(?:[^>]*? name="(\\w+)" value="(\\w+)")?[^>]*>${button}</button>`);
   const forms = [...page.text.matchAll(/<form method="post" action="([^"]*)"[^>]*>(.*?)<\/form>/gs)];

@@ -1,6 +1,6 @@
-/** Claims in the tokens of each platform, as its documentation has them, without the times. */
+/** Claims of each platform's tokens, from its documentation, without the times. */
 export const PLATFORM_CLAIMS: Readonly<Record<string, Record<string, unknown>>> = {
-  // docs.github.com, "OpenID Connect reference"; numbers are texts there.
+  // docs.github.com, "OpenID Connect reference"; numbers are strings there.
   github: {
     iss: 'https://token.actions.githubusercontent.com',
     sub: 'repo:octo-org/octo-repo:environment:production',

@@ -1,4 +1,4 @@
-/** Lets this process take another platform for its own while something runs. */
+/** Makes this process report another platform while `work` runs. */
 export async function onPlatform<Result>(platform: NodeJS.Platform, work: () => Result): Promise<Awaited<Result>> {
   const own = Object.getOwnPropertyDescriptor(process, 'platform')!;
   Object.defineProperty(process, 'platform', { ...own, value: platform });

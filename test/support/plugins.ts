@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { ROOT } from './process.ts';
 import { tempFolder } from './temp.ts';
 
-/** Texts by the paths of files. */
+/** File contents by path. */
 type Files = Readonly<Record<string, string>>;
 
-/** Makes a plugin, a package with hooks. @param result the value that they return, as JavaScript */
+/** Makes a plugin: a package with hooks. @param result the value that the hooks return, as JavaScript */
 function makePlugin(name: string, result: string, hooks: readonly string[], manifest: object, files: Files): string {
   const folder = join(tempFolder(), name);
   mkdirSync(folder, { recursive: true });
@@ -31,7 +31,7 @@ function makePlugin(name: string, result: string, hooks: readonly string[], mani
   return folder;
 }
 
-/** A user's data folder, in which plugins are installed as `plugins install` leaves them. */
+/** A user's data folder with plugins, as `plugins install` leaves them. */
 export class DataFolder {
   readonly path = tempFolder();
   readonly #installed = new Map<string, string>();
@@ -40,10 +40,7 @@ export class DataFolder {
     return { XDG_DATA_HOME: this.path, HOME: this.path };
   }
 
-  /**
-   * @param manifest more of its package.json
-   * @param files its other files; those in `commands` are its commands
-   */
+  /** @param manifest more fields of its package.json @param files its other files; those in `commands` are commands */
   install(
     name: string,
     result: string,

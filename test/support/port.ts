@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
-/** Ports below those that systems give to outgoing connections, of which other programs make many at any moment. */
+/** Below the range for outgoing connections, where other programs constantly take ports. */
 const [FIRST, LAST] = [10_000, 32_000];
 
-/** A port that is free at this moment, and that nobody takes by chance in the next. */
+/** A free port that no other program is likely to take. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * (LAST - FIRST));

@@ -1,6 +1,6 @@
-// A program that runs a PostgreSQL server until its stdin closes, so that the server ends with the program that started
-// it, however that ends. It prints the URL. With the argument "durable", the server has PostgreSQL's default settings.
-// With a folder as the argument, it uses the data there, which it keeps.
+// Runs a PostgreSQL server until stdin closes, so that the server ends with its parent in any case. It prints the URL.
+// With the argument "durable", the server has PostgreSQL's default settings. With a folder as the argument, it uses and
+// keeps the data there.
 import { type ChildProcess, execFileSync, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { freePort } from './port.ts';
 import { AS_NOBODY } from './store-process.ts';
 
 const given = process.argv[2] === 'durable' ? undefined : process.argv[2];
-/** Tests do not care what a crash could lose, and their files are in memory, where nothing is gained by reading ahead. */
+/** Tests need no durability, and their files are in memory, where reading ahead gains nothing. */
 const FAST = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -21,7 +21,7 @@ const FAST = {
   io_method: 'sync',
 };
 const SETTINGS = { listen_addresses: '127.0.0.1', max_connections: '300', ...(process.argv[2] !== 'durable' && FAST) };
-/** One role needs a password, for tests of passwords. */
+/** One role has a password, for tests of passwords. */
 const ACCESS =
   'host all guarded all scram-sha-256\nhost all all all trust\nlocal all guarded scram-sha-256\nlocal all all trust\n';
 
@@ -60,7 +60,7 @@ const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
 await prepare();
 writeSync(1, `${url}\n`);
 
-/** Waits until it answers. */
+/** Waits until the server answers. */
 async function prepare(): Promise<void> {
   for (;;) {
     if (server?.exitCode !== null) throw new Error(`PostgreSQL did not start: ${said}`);

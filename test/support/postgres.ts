@@ -11,28 +11,28 @@ import { STORES } from './features.ts';
 
 const CHILD = fileURLToPath(new URL('./postgres-child.ts', import.meta.url));
 
-/** A PostgreSQL server of its own. */
+/** A PostgreSQL server for tests. */
 export interface PostgresServer {
   url: string;
   stop(): Promise<void>;
 }
 
-/** The database that those of tests are copies of, and how many stores without keys it has. */
+/** The template of the test databases, and its number of stores without keys. */
 const TEMPLATE = { name: 'template_of_stores', stores: 48 };
 
-/** Functions that were made with the search path of that time keep the name that the schema had then. */
+/** Functions keep the schema's old name in their search path. This updates it. */
 const FOLLOW_RENAMED = `do $$ declare path_set regprocedure; begin
   for path_set in select oid from pg_proc where pronamespace = current_schema::regnamespace and proconfig is not null
     loop execute format('alter function %s set search_path from current', path_set); end loop; end $$`;
 
 let server: PostgresServer | undefined;
 let pool: Pool | undefined;
-/** How many of those stores no test has used. */
+/** How many of the template's stores are unused. */
 let ready = 0;
-/** The statements that make the tables of a store, once they are known. */
+/** The statements that create a store's tables, after the first run. */
 let creation: Promise<string> | undefined;
 const schemas = new Set<string>();
-/** Those of them that nothing has made yet, as far as is known. */
+/** Stores that were named but not yet created. */
 const unmade = new Set<string>();
 
 /** Starts the PostgreSQL server that all test files share, unless TEST_DATABASE_URL names another. */
@@ -44,7 +44,7 @@ export async function startPostgres(): Promise<void> {
     return;
   }
   server = await startPostgresServer();
-  // Mocha's workers and the programs that they start inherit it.
+  // Inherited by mocha's workers and the programs that they start.
   process.env['TEST_DATABASE_URL'] = server.url;
   process.env['TEST_DATABASE_ENDS'] = 'yes';
   await makeTemplate();
@@ -54,7 +54,7 @@ export async function stopPostgres(): Promise<void> {
   await server?.stop();
 }
 
-/** Starts a PostgreSQL server, on the data in a folder if one is given, which it then keeps. */
+/** Starts a PostgreSQL server, optionally on the data in a folder, which it keeps. */
 export async function startPostgresServer(folder?: string): Promise<PostgresServer> {
   const child = spawn(process.execPath, [CHILD, ...(folder === undefined ? [] : [folder])], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -72,9 +72,8 @@ export async function startPostgresServer(folder?: string): Promise<PostgresServ
 }
 
 /**
- * Gives the stores that are named from now on another database, if the server is ours, and the one in use has fewer
- * stores left than are needed. To copy one with all of them takes as long as making the tables of two; and the more a
- * database has, the longer everything takes there.
+ * Switches to a new database if ours has too few stores left. Copying the template takes as long as making the tables
+ * of two stores, and databases with many tables are slow.
  */
 export async function useDatabaseFor(stores: number): Promise<void> {
   if (!process.env['TEST_DATABASE_ENDS'] || ready >= Math.min(stores, TEMPLATE.stores)) return;
@@ -91,7 +90,7 @@ export async function useDatabaseFor(stores: number): Promise<void> {
 async function makeTemplate(): Promise<void> {
   const text = await recordCreation();
   await ask(`create database ${TEMPLATE.name}`);
-  // A pool would end before its connection does, which a server that is stopped at once would tell nobody.
+  // A pool ends before its connection does, so a server that stops right then would cause an unhandled error.
   const template = new Client({ connectionString: formatUrl(TEMPLATE.name) });
   await template.connect();
   for (let index = 1; index <= TEMPLATE.stores; index += 1)
@@ -107,7 +106,7 @@ function databaseIn(url: string): string {
   return new URL(url).pathname.slice(1);
 }
 
-/** The URL of a store that does not exist yet, in a schema of its own. */
+/** The URL of a new store, in its own schema. */
 export function postgresStore(): string {
   const url = new URL(process.env['TEST_DATABASE_URL']!);
   const schema = `test_${randomBytes(8).toString('hex')}`;
@@ -117,14 +116,14 @@ export function postgresStore(): string {
   return url.href;
 }
 
-/** The URL of a store without keys, as its first start leaves it. */
+/** The URL of a store without keys, as after its first start. */
 export async function migratedPostgresStore(): Promise<string> {
   const store = postgresStore();
   await migratePostgresStore(store);
   return store;
 }
 
-/** Makes a store that `postgresStore` has named, unless it is there. */
+/** Creates a store that `postgresStore` has named, unless it exists. */
 export async function migratePostgresStore(store: string): Promise<void> {
   if (!unmade.delete(store)) return;
   const { schema } = readPostgresUrl(store);
@@ -151,7 +150,7 @@ export async function askPostgres(store: string, text: string): Promise<Record<s
   }
 }
 
-/** True if a store is in the database where stores are named now, and has its user. */
+/** True if a store is in the current database and belongs to its user. */
 function isInUse(store: string): boolean {
   const [{ username, pathname }, current] = [new URL(store), new URL(process.env['TEST_DATABASE_URL']!)];
   return username === current.username && pathname === current.pathname;
@@ -159,17 +158,17 @@ function isInUse(store: string): boolean {
 
 const SCHEMAS_AT_ONCE = 50;
 
-/** Removes what the tests of a file left behind, unless that ends with the server. */
+/** Removes what the tests of a file left behind, unless the server ends anyway. */
 export async function removePostgresStores(): Promise<void> {
   if (process.env['TEST_DATABASE_ENDS']) return;
   const names = [...schemas];
   schemas.clear();
-  // Each has some 70 tables, indexes and other objects, all of which are locked until its transaction ends.
+  // Each schema has some 70 objects, which stay locked until the transaction ends.
   for (let first = 0; first < names.length; first += SCHEMAS_AT_ONCE)
     await ask(`drop schema if exists ${names.slice(first, first + SCHEMAS_AT_ONCE).join(', ')} cascade`);
 }
 
-/** Asks the database in use over connections that are kept, and do not keep the program. */
+/** Queries the current database over pooled connections that do not keep the process alive. */
 async function ask(text: string): Promise<Record<string, unknown>[]> {
   pool ??= new Pool({ connectionString: process.env['TEST_DATABASE_URL'], max: 2, allowExitOnIdle: true }).on(
     'error',
@@ -178,12 +177,12 @@ async function ask(text: string): Promise<Record<string, unknown>[]> {
   return lastRows(await pool.query(text));
 }
 
-/** The driver answers several statements with several results, which its types do not tell. */
+/** The driver returns an array for several statements, which its types omit. */
 function lastRows(results: QueryResult | QueryResult[]): Record<string, unknown>[] {
   return [results].flat().at(-1)!.rows;
 }
 
-/** The statements of the migrations that make a store's tables, as one text: that takes a third of the time. */
+/** The statements of all migrations as one text, which runs in a third of the time. */
 async function recordCreation(): Promise<string> {
   const { location, schema, config } = readPostgresUrl(postgresStore());
   const statements: string[] = [];

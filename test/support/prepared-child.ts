@@ -27,8 +27,8 @@ const SHAPES: Record<string, (index: number) => string> = {
 };
 
 /**
- * Prepares and runs queries of one shape, as a guest would who wants to fill the memory, and prints how much the heap
- * has grown, in relation to what the cache counts for them. Needs `--expose-gc`.
+ * Prepares and runs queries of one shape, as an attacker who wants to fill the memory, and prints the growth of the
+ * heap relative to the size that the cache assumes. Needs `--expose-gc`.
  */
 const shape = SHAPES[process.argv[2]!]!;
 const { keys, store } = await openTestKeys();
@@ -38,7 +38,7 @@ const turns = new Turns();
 const plans = process.argv[2] === 'conditions' ? 2 ** CONDITIONS.length : 1;
 const text = shape(0);
 const bytes = 2 * text.length + preparedSizeOf(schema, parse(text), { operationName: null, plans });
-// Leftovers of a program's first queries do not count.
+// Ignores what the first queries of a program leave in memory.
 await fill(new PreparedOperations(schema), 5);
 globalThis.gc!();
 const before = process.memoryUsage().heapUsed;

@@ -7,15 +7,15 @@ export const BIN = fileURLToPath(new URL('../../bin/run.js', import.meta.url));
 export interface Finished {
   stdout: string;
   stderr: string;
-  /** The exit code; null where a signal ended it. */
+  /** The exit code; null after a signal. */
   code: number | null;
   signal: NodeJS.Signals | null;
 }
 
-/** A path without a file: the user who runs the tests may have a configuration. */
+/** A path without a file, because the user who runs the tests can have a configuration. */
 const NO_FOLDER = '/nonexistent/svc-api';
 
-/** Environment variables that would change what a command does. */
+/** Environment variables that affect commands. */
 const CLEARED = new Set([
   'SVC_API_DATABASE',
   'SVC_API_SERVER',
@@ -45,7 +45,7 @@ const CLEARED = new Set([
   'COLUMNS',
 ]);
 
-/** The environment of this process, without what would change a command, plus the given variables. */
+/** The environment of this process, without variables that affect commands, plus the given ones. */
 export function cleanEnv(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !CLEARED.has(name));
   return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: NO_FOLDER, ...env };
@@ -66,7 +66,7 @@ export function finished(child: ChildProcess): Promise<Finished> {
   });
 }
 
-/** Starts the built CLI as a process of its own, with the Node that runs the tests. @param bin another build of it */
+/** Starts the built CLI in a process, with the Node that runs the tests. @param bin another build of it */
 export function startCli(args: readonly string[], { env, ...options }: SpawnOptions = {}, bin = BIN): ChildProcess {
   return spawn(process.execPath, [bin, ...args], { stdio: ['ignore', 'pipe', 'pipe'], ...options, env: cleanEnv(env) });
 }
@@ -76,14 +76,14 @@ export function runCli(args: readonly string[], options: SpawnOptions = {}): Pro
   return finished(startCli(args, options));
 }
 
-/** Runs the built CLI with this on its stdin. */
+/** Runs the built CLI with this input on stdin. */
 export function runCliWithInput(
   input: string | Uint8Array,
   args: readonly string[],
   options: SpawnOptions = {},
 ): Promise<Finished> {
   const child = startCli(args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin?.on('error', () => {}); // It may end before it has read all.
+  child.stdin?.on('error', () => {}); // It can exit before it reads all input.
   child.stdin?.end(input);
   return finished(child);
 }

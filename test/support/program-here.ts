@@ -6,18 +6,18 @@ import { alone, type Surroundings, within } from './cli-here.ts';
 import { type Finished } from './process.ts';
 import { tempFolder } from './temp.ts';
 
-/** As it was built. */
+/** The build, not the sources. */
 const PROGRAM = new URL('../../dist/cli/own-program.js', import.meta.url).href;
 
-/** Ends a run as the end of its process would. */
+/** Thrown in place of the end of the process. */
 class Ended extends Error {
-  /** As oclif's own error, which is not reported. */
+  /** The code of oclif's own exit error, which is not reported. */
   readonly code = 'EEXIT';
 }
 
 /**
- * Runs the whole built program in this process, one run at a time and without a terminal, as `bin/run.js` does: oclif,
- * help, and what reports failures outside our commands. Only starting a process is left out, and what is read from the
+ * Runs the whole built program in this process, one run at a time and without a terminal, as `bin/run.js` does, with
+ * oclif, help and the report of unexpected errors. It does not start a process, or read again what is read from the
  * environment once, such as the width.
  */
 export function runProgramHere(args: readonly string[], surroundings: Surroundings = {}): Promise<Finished> {
@@ -31,7 +31,7 @@ async function run(args: readonly string[]): Promise<void> {
   });
 }
 
-/** Runs `work` with files in place of stdout and stderr, to which the program also writes by their descriptors. */
+/** Runs `work` with files in place of stdout and stderr, since the program also writes to their descriptors. */
 async function captured(work: () => Promise<void>): Promise<Finished> {
   const folder = tempFolder();
   const files = { stdout: join(folder, 'stdout'), stderr: join(folder, 'stderr') };
@@ -46,7 +46,7 @@ async function captured(work: () => Promise<void>): Promise<Finished> {
     globalThis.console = new Console(streams.stdout, streams.stderr);
     let isEnded = false;
     process.exit = (code) => {
-      // Code around the call can catch this, report it, and call again.
+      // The caller's code can catch this, report it, and exit again.
       if (!isEnded) process.exitCode = code ?? process.exitCode;
       isEnded = true;
       for (const stream of Object.values(streams)) stream.isOpen = false;
@@ -62,7 +62,7 @@ async function captured(work: () => Promise<void>): Promise<Finished> {
   }
 }
 
-/** An output stream that is no terminal, as a program has it. */
+/** An output stream that is not a terminal. */
 class FileStream extends Writable {
   readonly fd: number;
   isOpen = true;
@@ -72,7 +72,7 @@ class FileStream extends Writable {
     this.fd = openSync(path, 'w');
   }
 
-  /** At once, and not when the stream comes to it. */
+  /** Writes at once; a stream would buffer. */
   override write(text: string | Uint8Array, ...more: unknown[]): boolean {
     if (this.isOpen) writeSync(this.fd, typeof text === 'string' ? Buffer.from(text) : text);
     const done = more.at(-1);

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type AdapterFactory, type AdapterPayload, type Configuration, type JWK, Provider } from 'oidc-provider';
 
-/** Somebody with an account at a provider. */
+/** An account at a provider. */
 interface Account {
   readonly sub: string;
   readonly preferred_username?: string;
@@ -12,30 +12,30 @@ interface Account {
   readonly groups?: readonly string[];
 }
 
-/** Changes of an ID token on its way. */
+/** Changes to an ID token in transit. */
 export interface Tampering {
   readonly header?: object;
   readonly claims?: object;
-  /** The key for the signature; none for no signature. */
+  /** The signing key; `nobody` for an unsigned token. */
   readonly by?: 'provider' | 'stranger' | 'nobody';
 }
 
-/** A real provider of OpenID Connect on loopback. */
+/** A real OpenID Connect provider on loopback. */
 export interface TestProvider {
   readonly issuer: string;
-  /** The person who signs in without a question; undefined to let visitors type the name of an account. */
+  /** The account that signs in automatically; undefined to show a form for its name. */
   account: Account | undefined;
-  /** Those who may type their `sub`. */
+  /** Accounts that can sign in with their `sub`. */
   readonly accounts: Map<string, Account>;
-  /** Changes of the next ID tokens. */
+  /** Changes to the next ID tokens. */
   tampering: Tampering | undefined;
-  /** Answers nothing any more, and keeps who asks waiting. */
+  /** True to stop answering requests, and leave them open. */
   isSilent: boolean;
-  /** The requests that it got, by methods and paths. */
+  /** The received requests, by method and path. */
   readonly requests: string[];
-  /** Lets the client send people back there. */
+  /** Registers redirect URIs of the client. */
   register(...redirectUris: string[]): void;
-  /** Signs with another key from now on. */
+  /** Signs with a new key from now on. */
   rotateKeys(): void;
   stop(): Promise<void>;
 }
@@ -43,8 +43,8 @@ export interface TestProvider {
 export const CLIENT = { id: 'keys', secret: 'a secret of the client that is long enough' } as const;
 
 /**
- * @param isInToken whether groups and names are in ID tokens, and not only where they are asked for
- * @param host 127.0.0.2 for one that is, to browsers, not the same site as the services
+ * @param isInToken whether ID tokens contain groups and names, which otherwise are only in the user info
+ * @param host 127.0.0.2 for a provider that browsers treat as cross-site
  */
 export async function startProvider({
   isInToken = true,
@@ -104,7 +104,7 @@ export async function startProvider({
       ttl: { Session: 600, Grant: 600, Interaction: 600, AccessToken: 600, IdToken: 600 },
     };
     const made = new Provider(issuer, configuration);
-    // One for a machine that others could listen to.
+    // Do not trust X-Forwarded-* headers.
     made.proxy = false;
     return made;
   }
@@ -165,7 +165,7 @@ function newKey(): JWK {
   return { ...privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' };
 }
 
-/** Keeps what a provider has to know, in memory. */
+/** An in-memory store for the provider. */
 function newAdapter(): AdapterFactory {
   const kept = new Map<string, AdapterPayload>();
   return (model) => {

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A proxy to a server that a test can block. */
+/** A proxy that a test can block. */
 export interface Proxy {
   port: number;
-  /** How many connections were made to it. */
+  /** The number of connections accepted so far. */
   connections(): number;
-  /** Drops all traffic in both directions without closing anything, as a firewall would. */
+  /** Drops all traffic in both directions without closing connections, as a firewall does. */
   block(): void;
-  /** Lets traffic through again, starting with what was sent meanwhile. */
+  /** Lets traffic through again, starting with what was held back. */
   unblock(): void;
-  /** Leads new connections to another local port; those that are open live on. */
+  /** Points new connections to another local port; open ones stay. */
   redirect(target: number): void;
   /** Closes all open connections. */
   drop(): void;

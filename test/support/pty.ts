@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { type IPty, spawn } from '@lydell/node-pty';
 import { BIN, cleanEnv } from './process.ts';
 
-/** How long to wait for a text or for the program to exit. */
+/** How long to wait for a text, or for the exit of the program. */
 const DEADLINE_MS = 300_000;
 
 export const KEYS = {
@@ -12,7 +12,7 @@ export const KEYS = {
   up: '\u001b[A',
   pageDown: '\u001b[6~',
   tab: '\t',
-  /** Empties the line. */
+  /** Clears the line. */
   ctrlU: '\u0015',
   ctrlC: '\u0003',
   ctrlD: '\u0004',
@@ -28,13 +28,13 @@ export interface ScreenSize {
   rows?: number;
 }
 
-/** A program on a pseudo-terminal of its own. */
+/** A program on its own pseudo-terminal. */
 export class TerminalSession {
   #pty: IPty;
   #written = '';
   #from = 0;
   #exit: number | undefined;
-  /** The number of the signal that ended the program, if one did. */
+  /** The signal that ended the program, if one did. */
   signal: number | undefined;
   #changed = () => {};
 
@@ -56,17 +56,17 @@ export class TerminalSession {
     });
   }
 
-  /** All that was written to the terminal, as text. */
+  /** The terminal's output as plain text. */
   get screen(): string {
     return stripVTControlCharacters(this.#written).replaceAll('\r', '');
   }
 
-  /** All that was written to the terminal, control sequences included. */
+  /** The terminal's output, including control sequences. */
   get raw(): string {
     return this.#written;
   }
 
-  /** True if anything was written in colours or another style. */
+  /** True if the output has colors or other styles. */
   get hasColors(): boolean {
     return this.#written
       .split('\u001b[')
@@ -74,13 +74,13 @@ export class TerminalSession {
       .some((text) => /^[0-9;]*m/.test(text));
   }
 
-  /** Waits for a text after the one that was last waited for. */
+  /** Waits for a text after the last one that was seen. */
   async see(text: string, deadlineMs?: number): Promise<void> {
     await this.#until(() => this.screen.indexOf(text, this.#from) >= 0, `"${text}"`, deadlineMs);
     this.#from = this.screen.indexOf(text, this.#from) + text.length;
   }
 
-  /** Types keys. From then on, `see` ignores what was drawn before. */
+  /** Types keys. After that, `see` ignores earlier output. */
   type(keys: string): void {
     this.#from = this.screen.length;
     this.#pty.write(keys);
@@ -92,7 +92,7 @@ export class TerminalSession {
     this.type(keys);
   }
 
-  /** Changes the size of the terminal, of which the program is told by a signal. */
+  /** Resizes the terminal, which signals the program. */
   resize(columns: number, rows: number): void {
     this.#pty.resize(columns, rows);
   }
@@ -131,7 +131,7 @@ export class TerminalSession {
   }
 }
 
-/** Starts the built CLI on a terminal; with `stdoutTo`, its stdout goes to that file, as `> file` in a shell does. */
+/** Starts the built CLI on a terminal; `stdoutTo` redirects its stdout like `> file`. */
 export function cliOnTerminal(
   args: readonly string[],
   env: NodeJS.ProcessEnv,

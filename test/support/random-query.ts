@@ -13,7 +13,7 @@ import {
 } from 'graphql';
 import type { Random } from './random.ts';
 
-/** A request, valid or invalid, as clients and attackers send them. */
+/** A request, valid or not, like those of clients and attackers. */
 export interface RandomQuery {
   query: string;
   operationName?: string | null;
@@ -51,17 +51,17 @@ const VALUES: Record<string, unknown[]> = {
   Input: [{ a: 1 }, { a: 1, b: ['RED'] }, { b: 'GREEN' }, {}],
 };
 
-/** How a random query is made. */
+/** Settings of the generator. */
 export interface RandomQueryOptions {
   /** Fields that are rarely selected. */
   rare?: ReadonlySet<string>;
-  /** How often something has a directive. */
+  /** How often directives are added. */
   directives?: number;
   /** Default: a query. */
   operation?: 'query' | 'mutation';
 }
 
-/** Generates an operation that is mostly valid for a schema. */
+/** Generates an operation that is mostly valid. */
 export function randomQuery(
   schema: GraphQLSchema,
   random: Random,
@@ -109,7 +109,7 @@ export function randomQuery(
   ): string {
     const composite = isCompositeType(getNamedType(type));
     if (composite && depth <= 0) return '__typename';
-    // Fields of one name with different arguments do not merge: most get an alias.
+    // Fields of one name with different arguments cannot merge, so most get an alias.
     const alias =
       args.length > 0 || random.chance(0.1)
         ? `${random.chance(0.02) ? '__proto__' : `${name}${Math.floor(random.next() * 1000)}`}: `

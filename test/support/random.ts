@@ -1,6 +1,6 @@
 import type { KeysOptions } from '../../src/keys/service/service.ts';
 
-/** Random choices that are the same for the same seed, so that a failure can be reproduced. */
+/** Seeded random choices, so that a failure can be reproduced. */
 export class Random {
   #state: number;
 
@@ -8,7 +8,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** At least 0 and less than 1 (mulberry32). */
+  /** A number from 0 up to, but not including, 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let bits = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -29,7 +29,7 @@ export class Random {
   }
 }
 
-/** Bytes and ids for a service that are the same each time, for what pictures show. */
+/** Bytes and ids that are the same in every run, so that pictures do not change. */
 export function steadyRandomness(): Pick<KeysOptions, 'randomBytes' | 'randomId'> {
   const random = new Random(1);
   const randomBytes = (size: number) =>

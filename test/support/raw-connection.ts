@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net';
 import { until } from './until.ts';
 
-/** Headers as Node has them, names and values in turn, from lines. */
+/** Turns header lines into Node's flat list of names and values. */
 export function rawHeaders(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]);
 }
 
-/** A connection of which a test sees every byte. */
+/** A raw connection: the test sees every byte. */
 export interface RawConnection {
   socket: Socket;
   /** The bytes received so far, as Latin-1. */
@@ -14,9 +14,9 @@ export interface RawConnection {
   isClosed: boolean;
   /** Sends text as Latin-1. */
   send(text: string): void;
-  /** Sends the head of a request, each line as it is. */
+  /** Sends the head of a request with these exact lines. */
   request(...lines: readonly string[]): void;
-  /** Waits until something has arrived. */
+  /** Waits until this text has arrived. */
   receives(text: string | RegExp): Promise<string>;
   closed(): Promise<void>;
 }

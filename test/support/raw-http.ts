@@ -7,7 +7,7 @@ export interface RawReply {
   body: string;
 }
 
-/** A POST to /graphql as bytes of HTTP/1.1. Headers are sent as they are, duplicates included. */
+/** The bytes of a POST to /graphql (HTTP/1.1). Headers are sent unchanged, including duplicates. */
 export function rawPost(
   headers: readonly string[],
   body: string | Buffer = '',
@@ -19,7 +19,7 @@ export function rawPost(
   return Buffer.concat([Buffer.from(head, 'latin1'), Buffer.from(body)]);
 }
 
-/** Sends bytes over a new connection, and reads one reply as soon as it is complete: the request need not be. */
+/** Sends bytes over a new connection, and reads one reply, even if the request is incomplete. */
 export function sendRaw(url: string, bytes: Buffer | string, { end = false } = {}): Promise<RawReply> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -5,22 +5,22 @@ import type { Finished } from './process.ts';
 import { startServer } from './server.ts';
 import { makeStore } from './temp.ts';
 
-/** A running server over a store, and a key that may do everything there. */
+/** A running server over a store, and a key that can do everything there. */
 export interface RemoteStore {
   url: string;
   key: string;
-  /** The id of the key. */
+  /** The key's id. */
   id: string;
-  /** Writes how keys were used, and what was refused. It does so by itself only once it stops: what is shown is then sure. */
+  /** Writes the usage and refusals that the server has collected, which it otherwise does only when it stops. */
   flush(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The name of that key. */
+/** The key's name. */
 export const CALLER = 'Caller of the tests';
 const open = new Map<string, Promise<RemoteStore>>();
 
-/** The server over a store, which is started the first time, until `stopRemoteStores`. */
+/** The server over a store. It is started on the first call and runs until `stopRemoteStores`. */
 export function remoteStore(database: string): Promise<RemoteStore> {
   const known = open.get(database) ?? start(database);
   open.set(database, known);
@@ -55,7 +55,7 @@ async function start(database: string): Promise<RemoteStore> {
   return { url: server.url, key: secret, id: key.id, flush, stop };
 }
 
-/** The output of a command as if the operator had run it: without the key that it has sent. */
+/** The output of a command as if the operator had run it on the store: without the key that sent it. */
 export function asOperator(result: Finished, { id }: RemoteStore): Finished {
   const { stdout } = result;
   if (!stdout.includes(id) && !stdout.includes(CALLER)) return result;

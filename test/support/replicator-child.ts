@@ -1,4 +1,4 @@
-// A program that does to a store what Litestream does: it always reads, has tables of its own, and writes the -wal back.
+// Does to a store what Litestream does: it holds a read transaction, has its own tables, and checkpoints the -wal.
 import { copyFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 
@@ -14,14 +14,14 @@ function read(): void {
   reader.prepare('select count(*) from _litestream_seq').get();
 }
 
-/** Lets the -wal begin anew, between two transactions that read. */
+/** Lets the -wal start over, between two read transactions. */
 function checkpoint(mode: 'passive' | 'truncate'): void {
   if (mode === 'truncate') reader.exec('rollback');
   try {
     writer.pragma(`wal_checkpoint(${mode})`);
     writer.exec('insert into _litestream_seq values (1, 1) on conflict (id) do update set seq = seq + 1');
   } catch {
-    // Another program writes just now: the next time will do.
+    // Another program is writing: try again next time.
   }
   if (mode === 'truncate') read();
 }
@@ -31,7 +31,7 @@ let round = 0;
 const timer = setInterval(() => checkpoint((round += 1) % 3 === 0 ? 'truncate' : 'passive'), 50);
 process.stdin.resume().once('end', () => {
   clearInterval(timer);
-  // The file and its -wal are its whole copy.
+  // The file and its -wal are a complete copy.
   copyFileSync(path, replica);
   copyFileSync(`${path}-wal`, `${replica}-wal`);
   const restored = new Database(replica);

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The scripts that V8 ran. */
+/** V8's coverage: the scripts that ran. */
 interface Coverage {
   result: { url: string }[];
 }
 
 /**
- * The files that a program loaded, such as those of a package in `node_modules`.
- * @param folder what NODE_V8_COVERAGE was for a program that has ended
+ * The files that a program loaded, such as a package's in `node_modules`.
+ * @param folder NODE_V8_COVERAGE of a program that has ended
  */
 export function runParts(folder: string): string[] {
   return readdirSync(folder)

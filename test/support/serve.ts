@@ -4,15 +4,14 @@ import { BIN, cleanEnv, startCli } from './process.ts';
 export interface ServeProcess {
   url: string;
   pid: number;
-  /** Its log so far. */
+  /** The log so far. */
   readonly log: string;
-  /** Sends it a signal. */
   kill(signal: NodeJS.Signals): void;
-  /** Stops it with SIGTERM, or the given signal, and waits until it exits. */
+  /** Stops it with SIGTERM or another signal, and waits for its exit. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts the built `serve` on a store, by default on a free port, as a process of its own. @param bin another build */
+/** Starts the built `serve` in a process, by default on a free port. @param bin another build */
 export function startServe(
   database: string,
   args: readonly string[] = ['--port', '0'],
@@ -22,12 +21,12 @@ export function startServe(
   return startListening(['serve', '--database', database, ...args], env, bin);
 }
 
-/** Starts the built `edge` of an origin on a free port, as a process of its own. */
+/** Starts the built `edge` of an origin in a process, on a free port. */
 export function startEdge(origin: string, tokenFile: string, ...args: readonly string[]): Promise<ServeProcess> {
   return startListening(['edge', '--origin', origin, '--token-file', tokenFile, '--port', '0', ...args], {});
 }
 
-/** Starts a built command that serves. */
+/** Starts a built command that listens. */
 export async function startListening(
   args: readonly string[],
   env: NodeJS.ProcessEnv,

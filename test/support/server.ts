@@ -7,14 +7,14 @@ import { type Log, NO_LOG } from '../../src/log.ts';
 import { openTestKeys, type TestKeys } from './keys.ts';
 
 export interface TestServer {
-  /** The URL that it listens on, without a path. */
+  /** The URL of the server, without a path. */
   url: string;
   stop(): Promise<void>;
 }
 
-/** The rules over a store of its own, and a server over them. */
+/** The rules over a new store, and a server over them. */
 export interface TestService extends TestKeys {
-  /** Its address, without a path. */
+  /** The server's URL, without a path. */
   url: string;
   /** Stops the server and closes the store. */
   stop(): Promise<void>;

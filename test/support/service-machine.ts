@@ -7,7 +7,7 @@ import { tempFolder } from './temp.ts';
 /** The service's user. */
 export const NOBODY = 65_534;
 
-/** A machine with svc-api as a service of the user nobody. Needs root. */
+/** A machine with svc-api as a service of the user `nobody`. Needs root. */
 export function serviceMachine() {
   const folder = tempFolder();
   const [home, store] = [join(folder, 'home'), join(folder, 'store')];
@@ -16,7 +16,7 @@ export function serviceMachine() {
   chownSync(store, NOBODY, NOBODY);
   chmodSync(store, 0o700);
   const env = { HOME: home, XDG_CACHE_HOME: undefined, PATH: `${pathWithCli(folder)}:/usr/sbin` };
-  /** A text of a page with the paths and the user of this machine. */
+  /** A text of a page, with the paths and the user of this machine. */
   const here = (text: string) =>
     text
       .replaceAll('/var/lib/svc-api', store)

@@ -4,13 +4,13 @@ import { BIN } from './process.ts';
 import { TerminalSession } from './pty.ts';
 import { tempFolder } from './temp.ts';
 
-/** A user with a home folder of their own, who has a program on the path. */
+/** A user with a home folder, who has a program in the PATH. */
 export interface User {
   home: string;
   env: NodeJS.ProcessEnv;
 }
 
-/** A user of a shell; the program is ours unless another file is named. */
+/** A shell user. The program is ours unless another file is given. */
 export function newUser({ bin = 'svc-api', file = BIN }: { bin?: string; file?: string } = {}): User {
   const home = tempFolder();
   const folder = tempFolder();
@@ -21,11 +21,11 @@ export function newUser({ bin = 'svc-api', file = BIN }: { bin?: string; file?: 
 }
 
 interface Shell {
-  /** Arguments for an interactive one. */
+  /** Arguments for an interactive shell. */
   args: readonly string[];
   /** Its start-up file. */
   rc: string;
-  /** Makes it print the words of a command, in place of running it. */
+  /** Code that makes the shell print the words of a command instead of running it. */
   printing: (bin: string) => string;
 }
 
@@ -49,8 +49,7 @@ export const SHELLS: Readonly<Record<string, Shell>> = {
 };
 
 /**
- * Types lines, each with its tabs, and gives back the words of the command that each became. The home folder is
- * `HOME` in them.
+ * Types lines, including tabs, and returns the words of each resulting command. The home folder is replaced by `HOME`.
  */
 export async function typedIn(
   shell: keyof typeof SHELLS,

@@ -1,4 +1,4 @@
-// A program for tests that need a process of its own: another user, umask or limit, or one that is killed.
+// For tests that need a separate process: another user, umask or limit, or one to kill.
 import { once } from 'node:events';
 import { readdirSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -21,7 +21,6 @@ function report(value: unknown): void {
   writeSync(1, `${JSON.stringify(value)}\n`);
 }
 
-/** Opens the store and creates keys in it. */
 async function write(): Promise<object> {
   const { keys, store } = await openTestKeys({ asServer: true, database });
   for (const name of rest) await keys.create({ name, roles: ['GUEST'] }, OPERATOR);
@@ -29,7 +28,7 @@ async function write(): Promise<object> {
   return { written: rest };
 }
 
-/** Opens the store, writes and closes it, many times. Whoever is the last to close it removes its side files. */
+/** Opens, writes and closes the store, many times. The last process to close it removes its side files. */
 async function reopen(): Promise<object> {
   for (let round = 0; round < Number(rest[0]); round += 1) {
     const store = await openStore({ database, busyTimeoutMs: 25 }, { features: STORES });
@@ -39,7 +38,7 @@ async function reopen(): Promise<object> {
   return { reopened: Number(rest[0]) };
 }
 
-/** Has the store open, and does what it is told by messages, until `close`: lists names, or creates keys. */
+/** Keeps the store open until `close`, and lists or creates keys on request. */
 async function hold(): Promise<object> {
   const { keys, store } = await openTestKeys({ asServer: rest[0] === 'server', database });
   process.send!([]);
@@ -58,7 +57,7 @@ async function hold(): Promise<object> {
   return {};
 }
 
-/** The modes of everything that is created below a folder, while the store is open. */
+/** The file modes of everything created below a folder while the store is open. */
 async function modes(): Promise<object> {
   process.umask(Number.parseInt(rest[0]!, 8));
   const { keys, store } = await openTestKeys({
@@ -76,7 +75,7 @@ function files(folder: string): string[] {
   return readdirSync(folder).map((name) => join(folder, name));
 }
 
-/** Cycles a store through four states, from the given one on, and reports each step, until killed. */
+/** Cycles a store through four states, starting at the given one, and reports each step until killed. */
 async function churn(): Promise<never> {
   const { keys } = await openTestKeys({ asServer: true, database });
   const steps = [createParent, createChild, overwriteParent, deleteParent];
@@ -87,10 +86,10 @@ async function churn(): Promise<never> {
   }
 }
 
-/** Changes keys of its own, and two that other processes change as well, and counts the changes by action. */
+/** Changes its own keys and two that other processes also change, and counts changes by action. */
 async function change(): Promise<object> {
   const [own = '', count, secret = ''] = rest;
-  // However busy the machine is: that nothing is lost matters here, not the wait.
+  // This test is about lost changes, not the wait, so a busy machine must not matter.
   const { keys, store } = await openTestKeys({ asServer: true, database, lockWaitMs: 600_000 });
   const idOf = async (name: string) => (await keys.findByName(name, OPERATOR))!.id;
   const [shared, turning] = [await idOf('Shared'), await idOf('Turning')];
@@ -116,7 +115,7 @@ async function change(): Promise<object> {
   await store.close();
   return made;
 
-  /** Rotates, or ends the rotation that another process has started. */
+  /** Rotates, or finishes the rotation of another process. */
   async function turn(): Promise<string> {
     for (;;) {
       try {

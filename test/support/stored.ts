@@ -4,7 +4,7 @@ import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { CALLER } from './remote.ts';
 import { authenticate } from './keys.ts';
 
-/** All keys of a store, oldest first; without the key of tests by a server, as which nobody created a key. */
+/** All keys of a store, oldest first, without the key that tests through a server use. */
 export function keysIn(database: string): Promise<ApiKey[]> {
   return withKeys({ database }, async (keys) => {
     const all = (await keys.list({ first: 500 }, OPERATOR)).keys;
@@ -19,7 +19,7 @@ export async function namesIn(database: string): Promise<string[]> {
   return (await keysIn(database)).map(({ name }) => name).toSorted();
 }
 
-/** The key of that name, if there is one. */
+/** The key with this name, if there is one. */
 export async function keyNamed(database: string, name: string): Promise<ApiKey | undefined> {
   return (await keysIn(database)).find((key) => key.name === name);
 }

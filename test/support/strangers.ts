@@ -11,47 +11,50 @@ import type { Random } from './random.ts';
 import { route } from '../features/routes/support/routes.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 
-/** A request without a valid key. `ADDRESS` in it is another address each time, as of many clients of a proxy. */
+/**
+ * A request without a valid key. `ADDRESS` in it becomes a new address each time, like that of another client behind a
+ * proxy.
+ */
 export interface StrangerRequest {
-  /** Which server gets it. */
+  /** The target server. */
   to: 'service' | 'guard' | 'mcp';
   method: string;
   path: string;
-  /** Names and values in turn. */
+  /** A flat list of names and values. */
   headers: string[];
   body?: string | undefined;
 }
 
-/** The headers by which a proxy of this machine names the origin of a request. */
+/** Headers in which a local proxy names the client's address. */
 const FROM = ['X-Forwarded-For', 'ADDRESS'];
 const FORM = ['Content-Type', 'application/x-www-form-urlencoded'];
 const EXCHANGE =
   'grant_type=urn:ietf:params:oauth:grant-type:token-exchange' +
   '&subject_token_type=urn:ietf:params:oauth:token-type:access_token';
 const CLIENT = 'grafana-sync';
-/** As it is in a form. */
+/** Encoded for a form. */
 export const DEVICE_GRANT = 'urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code';
-/** Well formed, of no key. */
+/** A well-formed secret of no key. */
 export const UNKNOWN_KEY = 'svc_q3aSmTb4xY2P_0QdPVnBzqVbTO0SjJXwqkKRMJ3zqBnb7B1jgXgTyJyL3tDEd0';
-/** The most of a head, in characters, that a server takes beside what else stands in it. */
+/** How many characters of a head a request can fill, beside its other headers. */
 const MAX_HEAD = 14_500;
 const MAX_FORM = 16_000;
 
-/** An installation with as many names and routes as one may have. */
+/** The maximum of names and routes. */
 export const RESOURCES: readonly string[] = Array.from({ length: 1000 }, (_, index) => `RESOURCE_${index}`);
-/** Some are found at once; others overlap in each of their segments. */
+/** Some routes are found directly; others overlap in each segment. */
 const ROUTES: readonly Route[] = [
   ...Array.from({ length: 5000 }, (_, index) => route(`a${index % 500}.example.org/api/${index}/**`)),
   ...Array.from({ length: 1000 }, (_, index) => route(`*.example.org/v1/x${index}/*/y/*/z${index}`)),
   ...Array.from({ length: 1000 }, (_, index) => route(`wide.example.org/${overlapping(index)}/${index}`)),
 ];
 
-/** A text or `*` in each of ten segments. */
+/** Ten segments, each a text or `*`. */
 function overlapping(index: number): string {
   return Array.from({ length: 10 }, (_, bit) => ((index >> bit) & 1 ? '*' : 'a')).join('/');
 }
 
-/** A request that costs next to nothing. */
+/** A request with almost no cost. */
 export const TRIVIAL: StrangerRequest = { to: 'service', method: 'GET', path: '/healthz', headers: [] };
 
 const UNITS = [
@@ -60,7 +63,7 @@ const UNITS = [
   '1.2.3.4,|::1, |for=1.2.3.4;|permission=RESOURCE_1:READ_AN&|any=DOCKER:READ_ANY&|key&|a;b="c";|gzip, |text/html;q=0.1, ',
 ].flatMap((units) => units.split('|'));
 
-/** Generates requests that ask for as much as they can: long, many times the same, and strange. */
+/** Generates expensive requests: long, repetitive and unusual. */
 export function strangerRequest(random: Random): StrangerRequest {
   const asked = random.pick(DOORS)(random);
   const headers = [...FROM, ...asked.headers];
@@ -69,12 +72,12 @@ export function strangerRequest(random: Random): StrangerRequest {
   return { ...asked, headers: bounded(headers, MAX_HEAD - asked.path.length) };
 }
 
-/** Different ones in one text, or one many times. */
+/** A text of different parts, or one part many times. */
 function text(random: Random, most: number): string {
   const length = random.pick([most, most, most / 2, 300, 40]);
   const units = random.some(UNITS, 3);
   const numbered = random.chance(0.2);
-  // Another one each time, so that nothing is remembered.
+  // A new part each time, so that caches do not help.
   const parts = random.chance(0.5) ? ['ADDRESS'] : [];
   for (let [size, index] = [0, 0]; size < length; index += 1) {
     const part = units[index % units.length]! + (numbered ? String(index) : '');
@@ -84,7 +87,7 @@ function text(random: Random, most: number): string {
   return parts.join('').slice(0, length);
 }
 
-/** As it may stand in a path or a query. */
+/** Encoded for a path or a query. */
 function inUrl(random: Random, most = MAX_HEAD): string {
   const raw = text(random, most);
   const encoded = random.chance(0.5) ? encodeURIComponent(raw) : raw.replaceAll(/[^\x21-\x7e]/g, '+');
@@ -110,7 +113,7 @@ function header(random: Random): string[] {
   return [name, `${start}${inHeader(random, random.pick([MAX_HEAD, 3000, 50]))}`];
 }
 
-/** As many of the headers as a server takes. */
+/** As many of the headers as a server accepts. */
 function bounded(headers: string[], most: number): string[] {
   const taken: string[] = [];
   let room = most;
@@ -123,7 +126,7 @@ function bounded(headers: string[], most: number): string[] {
   return taken;
 }
 
-/** A form whose parameters are long, or there many times. */
+/** A form with long or repeated parameters. */
 function form(random: Random, ...parameters: readonly string[]): string {
   const given = parameters
     .filter(() => random.chance(0.9))
@@ -166,7 +169,7 @@ const AUTHORIZE = [
   'code_challenge_method=S256',
   'key_expires_in=30d',
 ];
-/** Every scope that can be granted, as far as a form has room. */
+/** As many different scopes as fit in a form. */
 const MUCH = `scope=${Array.from({ length: 700 }, (_, index) => `RESOURCE_${index}%3AREAD_ANY`).join('+')}`;
 const SMALL = AUTHORIZE.filter((each) => !each.includes('TEXT'));
 
@@ -281,7 +284,7 @@ function path(random: Random): string {
   return random.chance(0.5) ? random.pick(known) : `/${inUrl(random, 6000)}`;
 }
 
-/** A proxy asks. */
+/** A request by which a proxy asks about another one. */
 function proxied(random: Random, target: string): StrangerRequest {
   const query = random.chance(0.4) ? `?${inUrl(random, 6000)}` : '';
   const said = ['X-Forwarded-Host', host(random), 'X-Original-Method', 'GET', 'X-Original-URI', target];
@@ -305,12 +308,12 @@ function proxied(random: Random, target: string): StrangerRequest {
       };
 }
 
-/** Everything that answers without a key, before a store that has no room for more requests of applications. */
+/** Starts every server that answers without a key, over a store that accepts no more requests of applications. */
 export async function startAttacked(): Promise<{
   strangers: Strangers;
-  /** The code of a request that waits for a person. */
+  /** The code of a request that awaits approval. */
   deviceCode: string;
-  /** Somebody with a key, for requests that `strangers` send, too. */
+  /** Valid credentials, for `keyedRequest`. */
   holder: KeyHolder;
   stop: () => Promise<void>;
 }> {
@@ -379,7 +382,7 @@ export async function startAttacked(): Promise<{
   return { strangers, deviceCode: deviceCode!, holder, stop };
 }
 
-/** Somebody without a key, in a process of their own: what they do is not counted as the servers' work. */
+/** A client in another process, so that its work is not counted as the servers'. */
 export class Strangers {
   readonly #child: ChildProcess;
 
@@ -392,9 +395,8 @@ export class Strangers {
   }
 
   /**
-   * Sends a request some times, one after the other.
-   * @returns the processor time that this process took for one, in milliseconds, how much of that was the thread's that
-   * answers, and how the last one was answered
+   * Sends a request several times, one after the other.
+   * @returns the average processor time in milliseconds of this process and of its main thread, and the last status
    */
   async cpuOf(
     asked: StrangerRequest,
@@ -411,7 +413,7 @@ export class Strangers {
     await once(this.#child, 'exit');
   }
 
-  /** Sends a request once. Returns how it was answered. */
+  /** Sends a request once. @returns its status or error */
   send(asked: StrangerRequest): Promise<number | string> {
     return this.#send(asked, 1);
   }
@@ -430,7 +432,7 @@ if (process.send && process.argv[1] === fileURLToPath(import.meta.url)) {
   const send = ({ to, method, path, headers, body }: StrangerRequest) =>
     new Promise<number | string>((resolve) => {
       sent += 1;
-      // Not one of the same network: those would soon be told to wait.
+      // Not in the same network, which would soon be throttled.
       const address = `2a0${sent % 10}:${((sent * 40_503) & 0xffff).toString(16)}:1::1`;
       const other = (text: string) => text.replaceAll('ADDRESS', address);
       const [named, text] = [headers.map(other), body && other(body)];

@@ -7,10 +7,10 @@ import { currentDialect } from './dialects.ts';
 import { migratedPostgresStore, migratePostgresStore, postgresStore } from './postgres.ts';
 import { STORES } from './features.ts';
 
-/** The bytes of an SQLite store without keys, once they are known. */
+/** The bytes of an SQLite store without keys, after the first use. */
 let migrated: Promise<Buffer> | undefined;
 const folders = new Set<string>();
-// Programs that tests start have no hooks.
+// Programs that tests start have no mocha hooks.
 process.once('exit', removeTempFolders);
 
 /** A new empty folder, removed after the tests of its file. */
@@ -20,12 +20,12 @@ export function tempFolder(): string {
   return folder;
 }
 
-/** A store that does not exist yet, of the current dialect: a path in a folder of its own, or a URL. */
+/** A new store's location in the current dialect: a path in a new folder, or a URL. */
 export function tempStore(): string {
   return currentDialect() === 'postgres' ? postgresStore() : join(tempFolder(), 'keys.sqlite');
 }
 
-/** A store of the current dialect without keys, as its first start leaves it. */
+/** A store of the current dialect without keys, as after its first start. */
 export async function migratedStore(): Promise<string> {
   if (currentDialect() === 'postgres') return migratedPostgresStore();
   const path = tempStore();
@@ -33,7 +33,7 @@ export async function migratedStore(): Promise<string> {
   return path;
 }
 
-/** Makes a store that `tempStore` has named, without keys, as its first start would, in less time; leaves one that is there. */
+/** Creates an empty store at a location from `tempStore`, faster than a first start. An existing one stays. */
 export async function makeStore(location: string): Promise<void> {
   if (isPostgresUrl(location)) return migratePostgresStore(location);
   if (!folders.has(dirname(location)) || existsSync(location)) return;

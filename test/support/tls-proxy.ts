@@ -9,11 +9,11 @@ const FOLDER = join(ROOT, 'test/fixtures/tls');
 /** The self-signed certificate of "localhost". */
 export const CERTIFICATE = join(FOLDER, 'certificate.pem');
 
-/** A server that speaks TLS as PostgreSQL does, in front of a local one that does not. */
+/** A server in front of a local PostgreSQL without TLS, which speaks TLS as PostgreSQL does. */
 export async function startTlsProxy(target: number): Promise<{ port: number; server: Server }> {
   const [key, cert] = [readFileSync(join(FOLDER, 'key.pem')), readFileSync(CERTIFICATE)];
   const server = createServer((socket) => {
-    // First the client asks whether the server speaks TLS: the answer is one letter.
+    // The client first asks for TLS; the answer is one letter.
     socket.once('data', () => {
       socket.write('S');
       const near = new TLSSocket(socket, { isServer: true, key, cert });

@@ -4,7 +4,7 @@ import { createSecret } from '../../src/keys/secret/secret.ts';
 import { authenticate, jsonLines, openTestKeys } from './keys.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 
-/** Prints how many bytes of the heap a verified key takes. Needs `--expose-gc`. */
+/** Prints how many bytes of heap a verified key takes. Needs `--expose-gc`. */
 const KEYS = 5000;
 const { keys, store } = await openTestKeys();
 const secrets = Array.from({ length: KEYS }, () => createSecret(randomBytes).text);
@@ -20,7 +20,7 @@ async function heapAfter(some: readonly string[]): Promise<number> {
   for (const secret of some)
     if (!('principal' in (await authenticate(keys, secret)))) throw new Error('A key was refused.');
   await keys.finishActivity();
-  // Finalizers and timers hold leftovers of the import for some turns.
+  // Finalizers and timers keep leftovers of the import alive for some turns.
   for (let time = 0; time < 5; time += 1) {
     await setImmediate();
     globalThis.gc!();

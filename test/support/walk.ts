@@ -5,25 +5,25 @@ import type { Machine } from './machine.ts';
 import { ROOT } from './process.ts';
 import type { TerminalSession } from './pty.ts';
 
-/** A step of a page: a file to write, or commands to paste, with the text that is seen afterwards. */
+/** A step of a page: a file to write, or commands to paste, with the expected output. */
 type Step = { file: string; text: string } | { commands: string; seen: string | undefined };
 
 export interface WalkOptions {
-  /** Commands for what the page expects to run already. */
+  /** Starts what the page expects to be running. */
   setup?: string;
-  /** Changes commands and files that this machine has no part for, such as a server elsewhere. */
+  /** Adapts commands and files to this machine, such as a server elsewhere. */
   adapt?: (text: string) => string;
-  /** A block of commands that asks for a confirmation, which is given. */
+  /** A block of commands that asks for confirmation, which is given. */
   confirmed?: string;
 }
 
 const BLOCK = /^```(\w+)\n(.*?)^```$/gms;
-/** A sentence that says which file has the block after it. */
+/** A sentence that names the file of the next block. */
 const FILE = /`(~?[\w./-]+\.\w+)`[^`\n]*:\n\n$/;
-/** Programs that run until they are stopped, if they are the last of a block. */
+/** A program that runs until it is stopped, at the end of a block. */
 const SERVER = /^(?:svc-api (?:serve|guard)|node \w+\.m?js)\b(?!.*&$).*\n$/m;
 
-/** The steps of a page. Its other blocks are for reading. */
+/** The steps of a page. Other blocks are not run. */
 function stepsOf(page: string): Step[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
   const blocks = [...text.matchAll(BLOCK)];
@@ -38,7 +38,7 @@ function stepsOf(page: string): Step[] {
   });
 }
 
-/** Does what a page says, in one terminal, and checks that what the page shows is seen. */
+/** Follows a page in one terminal, and checks that the output matches the page. */
 export async function walk(
   page: string,
   machine: Machine,
@@ -69,10 +69,10 @@ export async function walk(
   }
 }
 
-/** @returns what the commands print */
+/** @returns the output of the commands */
 async function paste(terminal: TerminalSession, commands: string, asks = false) {
   const from = terminal.screen.length;
-  // A question would read the lines after its command.
+  // A prompt would read the following lines.
   const next = asks ? ';' : '\r';
   terminal.type(`${commands.trimEnd().replaceAll('\n', '\r')}${next}echo; echo do''ne\r`);
   if (asks) await terminal.answer('(y/N)', 'y\r');
@@ -80,7 +80,7 @@ async function paste(terminal: TerminalSession, commands: string, asks = false) 
   return terminal.screen.slice(from).replace(/\ndone\n$/, '');
 }
 
-/** Starts what would keep the terminal, as a second terminal does. @returns what it prints at first, without its log */
+/** Starts a command that would block the terminal, as in a second one. @returns its first output, without its log */
 async function startServer(terminal: TerminalSession, commands: string, { folder }: Machine, log: string) {
   terminal.type(
     `( ${commands.trimEnd().replaceAll('\n', '\r')}\r) > ${join(folder, log)} 2> ${join(folder, log)}.errors &\r`,
@@ -90,7 +90,7 @@ async function startServer(terminal: TerminalSession, commands: string, { folder
   return readFileSync(join(folder, log), 'utf8');
 }
 
-/** Compares line by line; "…" stands for any text. What a server prints later does not count. */
+/** Compares line by line; "…" stands for any text. Later output of a server is ignored. */
 function assertSeen(printed: string, seen: string, goesOn: boolean): void {
   const lines = (text: string) => text.split('\n').flatMap((line) => line.trim().replaceAll(/ +/g, ' ') || []);
   const pattern = lines(seen)

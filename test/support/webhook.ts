@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { until } from './until.ts';
 
-/** A message that a receiver got with a valid signature. */
+/** A received message with a valid signature. */
 export interface Received {
   id: string;
   type: string;
@@ -19,19 +19,19 @@ type Answer = (response: ServerResponse, received: Received) => void;
 
 const receivers = new Set<Receiver>();
 
-/** A secret in the form of Standard Webhooks. */
+/** A secret in the format of Standard Webhooks. */
 export function newNoticeSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** A webhook on loopback, which verifies what it gets by the library of the standard. */
+/** A webhook on loopback that verifies messages with the reference library of Standard Webhooks. */
 export class Receiver {
   /** The messages with a valid signature, in the order of arrival. */
   readonly received: Received[] = [];
-  /** How many messages had another signature. */
+  /** How many messages had an invalid signature. */
   forged = 0;
   secret: string;
-  /** Answers a message. Default: with 204. */
+  /** Answers a message. Default: 204. */
   answer: Answer = (response) => void response.writeHead(204).end();
   readonly #server: Server;
 
@@ -96,7 +96,7 @@ export class Receiver {
   }
 }
 
-/** Ends those that tests have started. */
+/** Stops all receivers that tests have started. */
 export async function stopReceivers(): Promise<void> {
   for (const receiver of receivers) await receiver.stop();
 }

@@ -1,21 +1,21 @@
 import { Session } from 'node:inspector/promises';
 
-/** A count of what something is to this thread, and its result. */
+/** The amount of work on this thread, and its result. */
 export interface Work<Result> {
-  /** Calls of functions, in thousands. */
+  /** Function calls, in thousands. */
   count: number;
   result: Awaited<Result>;
 }
 
-/** Counts work. Starting and stopping it takes longer than counting. */
+/** Counts work. Starting and stopping the counter takes longer than counting. */
 export interface WorkCounter {
   of<Result>(work: () => Result): Promise<Work<Result>>;
   stop(): Promise<void>;
 }
 
 /**
- * Counts the work that something is to this thread: how many calls of functions it makes. A slow or busy machine makes
- * as many. A loop without calls, and what V8 does itself, such as a regular expression, count as nothing.
+ * Counts work on this thread as function calls, which do not depend on the speed of the machine. Loops without calls,
+ * and work inside V8 such as regular expressions, are not counted.
  */
 export async function workOf<Result>(work: () => Result): Promise<Work<Result>> {
   const counter = await startCounting();
@@ -26,13 +26,13 @@ export async function workOf<Result>(work: () => Result): Promise<Work<Result>> 
   }
 }
 
-/** Starts a counter for several times. */
+/** Starts a counter that can be used several times. */
 export async function startCounting(): Promise<WorkCounter> {
   const session = new Session();
   session.connect();
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  /** The calls since it was last asked. */
+  /** The calls since the last query. */
   const calls = async () => {
     const { result: scripts } = await session.post('Profiler.takePreciseCoverage');
     const ranges = scripts.flatMap(({ functions }) => functions).flatMap(({ ranges: found }) => found);

@@ -6,20 +6,20 @@ import type { AxeResults } from 'axe-core';
 import type { CDPSession, Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** All rules for WCAG 2.2, A and AA, and what is held to be good practice. */
+/** All rules for WCAG 2.2 A and AA, plus axe's best practices. */
 const OPTIONS = {
   runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice'],
   rules: { 'target-size': { enabled: true } },
   resultTypes: ['violations'],
 };
-/** The properties that a dark scheme can change. */
+/** The rules that a dark color scheme can break. */
 const COLOURS = { ...OPTIONS, runOnly: ['color-contrast', 'link-in-text-block'] };
 const WIDE = 1280;
 const NARROW = 360;
 const HEIGHT = 800;
 const MAX_MS = 120_000;
 
-/** How wide a page is that scrolls sideways, and the innermost elements that reach over its right edge. */
+/** The page's width if it scrolls sideways, and the innermost elements that cross its right edge. */
 const TOO_WIDE = `(() => {
   const { scrollWidth, clientWidth } = document.documentElement;
   if (scrollWidth <= clientWidth) return [];
@@ -33,9 +33,8 @@ const TOO_WIDE = `(() => {
 })()`;
 
 /**
- * Fails where axe finds something on a page as it is now, light or dark, wide or narrow, or where the page scrolls
- * sideways on a narrow screen. The page's own Content-Security-Policy holds meanwhile: axe runs in a world of its own,
- * as an extension does. The page is left as it was.
+ * Fails if axe finds a violation in light or dark, wide or narrow, or if the page scrolls sideways on a narrow screen.
+ * Axe runs in an isolated world, so the page's Content-Security-Policy stays in force. The page is left as it was.
  */
 export async function expectAccessible(page: Page): Promise<void> {
   const found = new Map<string, string[]>();
@@ -65,7 +64,7 @@ async function tooWide(page: Page): Promise<string[]> {
   return width === undefined ? [] : [`it scrolls sideways: ${[width, ...elements].join('\n    ')}`];
 }
 
-/** Axe, in a world of its own beside that of a page. */
+/** Axe, in an isolated world of a page. */
 class Axe {
   readonly #session: CDPSession;
   readonly #contextId: number;
@@ -84,7 +83,7 @@ class Axe {
     return axe;
   }
 
-  /** The issues of the page as it looks now, each with its place. */
+  /** The violations on the page as it looks now, each with its element. */
   async findings(options: object): Promise<string[]> {
     const run = `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => violations)`;
     const ended = delay(MAX_MS, undefined, { ref: false }).then(() =>

@@ -4,14 +4,14 @@ import { createPrincipal } from '../keys.ts';
 import { steadyRandomness } from '../random.ts';
 import type { Visit } from './visit.ts';
 
-/** A service with an application, and a key of somebody who may grant what it asks for. */
+/** A service with an application, and a key whose owner can approve its requests. */
 async function start(visit: Visit) {
   const service = await visit.serve({ consent: 'both', app: { clients: [APP] }, randomness: steadyRandomness() });
   const owner = await createPrincipal(service.keys, { name: 'Owner', roles: ['ADMIN'] });
   return { ...service, key: visit.isSecret(owner.secret) };
 }
 
-/** The page that a person opens for a code, by the address that an application shows them. */
+/** The approval page for a code, opened by the link that the application shows. */
 export async function askedByCode(
   visit: Visit,
   look: Parameters<Visit['open']>[1] = {},
@@ -28,7 +28,7 @@ export async function askedByCode(
   return { ...service, ...asked, page, granted };
 }
 
-/** The page that an application sends a person to, which is on a site of its own. */
+/** The approval page, reached by a redirect from an application on another site. */
 export async function sentByApplication(visit: Visit, look: Parameters<Visit['open']>[1] = {}) {
   const service = await start(visit);
   const site = await visit.site('<!doctype html><html lang="en"><title>Grafana sync</title><h1>Done</h1></html>');

@@ -6,22 +6,22 @@ import { steadyRandomness } from '../random.ts';
 import { query, type TestService } from '../server.ts';
 import type { Look, Visit } from './visit.ts';
 
-/** A service with the console, in which nothing is left to chance. */
+/** A service with the console and without randomness. */
 export function startConsole(visit: Visit, options: Parameters<Visit['serve']>[0] = {}): Promise<TestService> {
   return visit.serve({ randomness: steadyRandomness(), ...options, app: { console: true, ...options.app } });
 }
 
-/** A key with which somebody signs in. Its secret may be found nowhere. */
+/** A key for signing in. The test fails if its secret leaks. */
 export async function personWith({ keys }: TestService, visit: Visit, fields: Partial<NewKey> = {}) {
   const { secret, principal } = await createPrincipal(keys, { name: 'Ada', roles: ['ADMIN'], ...fields });
   return { key: visit.isSecret(secret), id: principal.apiKey.id, principal };
 }
 
-/** How much of a resource may be done, on a page where grants are chosen: `Read`, or `Custom` for single actions. */
+/** A choice on the grants form: an access level such as `Read`, or `Custom` for single actions. */
 export const accessLevel = (page: Page, resource: string, level: string) =>
   page.getByRole('radiogroup', { name: resource, exact: true }).getByRole('radio', { name: level, exact: true });
 
-/** Sends the form on the page for signing in. */
+/** Submits the sign-in form. */
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -29,7 +29,7 @@ export async function signIn(page: Page, key: string): Promise<void> {
 
 type Cookie = Parameters<BrowserContext['addCookies']>[0][number];
 
-/** Exchanges a key for a session, as the form does, and faster. @returns its cookie */
+/** Exchanges a key for a session as the form does, but faster. @returns its cookie */
 async function sessionFor(url: string, key: string): Promise<Cookie> {
   const response = await fetch(`${url}/console/sign-in`, {
     method: 'POST',
@@ -42,7 +42,7 @@ async function sessionFor(url: string, key: string): Promise<Cookie> {
   return { url, name, value, httpOnly: true, sameSite: 'Strict' };
 }
 
-/** A service, and somebody who has signed in there, on a page. @param path under `/console/` */
+/** A service, and a signed-in user on a page. @param path under `/console/` */
 export async function signedIn(
   visit: Visit,
   path: string,
@@ -61,7 +61,7 @@ export async function signedIn(
   return { ...test, key, id, principal, page, open, context };
 }
 
-/** Keys as a small team has them, some of them in use. By the clock of the service, it is noon then. */
+/** The keys of a small team, some of them in use. It is noon by the service's clock. */
 export async function addTeamKeys({ keys, time, url }: TestService): Promise<Record<string, string>> {
   time.now = Date.UTC(2030, 0, 1, 11);
   const ids: Record<string, string> = {};

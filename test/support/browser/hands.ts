@@ -3,23 +3,21 @@ import { expectAccessible } from './accessible.ts';
 import { Keyboard } from './keyboard.ts';
 import type { Look } from './visit.ts';
 
-/** How somebody uses a page. */
+/** A way to operate a page. */
 export interface Hands {
-  /** Follows a link, or presses a button. */
+  /** Activates a link or a button. */
   press(target: Locator): Promise<void>;
-  /** Writes a text into a field, in place of what is there. */
+  /** Replaces the text of a field. */
   fill(field: Locator, text: string): Promise<void>;
-  /** Ticks a box. */
   tick(box: Locator): Promise<void>;
-  /** Takes the tick away. */
   untick(box: Locator): Promise<void>;
-  /** Chooses one of several buttons, of which another one is chosen. */
+  /** Selects a radio button. */
   select(radio: Locator): Promise<void>;
-  /** Chooses from a list by what it shows. */
+  /** Chooses an option of a list by its label. */
   choose(list: Locator, option: string): Promise<void>;
-  /** Takes a way past many stops, where it is needed. */
+  /** Follows a skip link, if this way of using the page needs it. */
   skip(link: Locator): Promise<void>;
-  /** Looks at the page as it is now: with eyes that see little, too. */
+  /** Checks the page as it is now, including its accessibility. */
   look(): Promise<void>;
 }
 
@@ -59,7 +57,7 @@ function byKeyboard(page: Page): Hands {
     tick: toggle,
     untick: toggle,
     select: async (radio) => {
-      // Tab leads to the one that is chosen, arrows from there to the others.
+      // Tab leads to the checked radio button; the arrow keys move to the others.
       await keyboard.tabTo(page.locator(`input[name="${await radio.getAttribute('name')}"]:checked`));
       while (!(await radio.isChecked())) await keyboard.press('ArrowRight');
     },
@@ -72,7 +70,7 @@ function byKeyboard(page: Page): Hands {
 
 const withoutScripts = (page: Page): Hands => ({ ...byMouse(page), look: async () => {} });
 
-/** The ways in which pages are used, each in words: whatever can be done must be possible in all of them. */
+/** Ways of using a page. Every task must be possible in each of them. */
 export const WAYS: readonly [words: string, look: Look, handsOn: (page: Page) => Hands][] = [
   ['by the mouse, accessible at each step', {}, byMouse],
   ['on a telephone, in the dark, by the keyboard alone', { width: 360, colorScheme: 'dark' }, byKeyboard],

@@ -4,14 +4,14 @@ import type { ElementHandle, JSHandle, Locator, Page } from 'playwright-core';
 /** More stops than any page has. */
 const MAX_STOPS = 200;
 
-/** The focus: its name for people, anything that hides it, and whether it is on the expected element. */
+/** The focused element: its accessible name, what hides its focus, and whether it is the expected element. */
 interface Stop {
   readonly name?: string;
   readonly problem?: string;
   readonly isThere: boolean;
 }
 
-/** Compares how an element looks, as far as a focus may change it, with how it looked before it had the focus. */
+/** Compares an element's style with its style before it had the focus. */
 const STOPS = `(() => {
   const look = (element) => {
     const style = getComputedStyle(element);
@@ -54,7 +54,7 @@ interface Stops {
   stop(target: unknown): Stop;
 }
 
-/** Somebody who uses a page by its keyboard alone, and sees at each stop where the focus is. */
+/** A keyboard user, who must see at each stop where the focus is. */
 export class Keyboard {
   readonly #page: Page;
   #stops: JSHandle<Stops> | undefined;
@@ -64,8 +64,8 @@ export class Keyboard {
   }
 
   /**
-   * Goes to the next stop, and fails if nobody could see that.
-   * @returns the element and what it is called, such as `button "Approve"`; undefined at the end of the page
+   * Goes to the next stop, and fails if the focus is not visible there.
+   * @returns the element's role and name, such as `button "Approve"`; undefined at the end of the page
    */
   async tab(key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<string | undefined> {
     await this.#here(null);
@@ -91,12 +91,12 @@ export class Keyboard {
     return stops;
   }
 
-  /** Presses a key, such as `Space` or `Enter`, where the focus is. */
+  /** Presses a key, such as `Space` or `Enter`, on the focused element. */
   press(key: string): Promise<void> {
     return this.#page.keyboard.press(key);
   }
 
-  /** Types a text where the focus is. */
+  /** Types a text into the focused element. */
   type(text: string): Promise<void> {
     return this.#page.keyboard.type(text);
   }
@@ -108,12 +108,12 @@ export class Keyboard {
     return stop;
   }
 
-  /** The present focus. Notes the look of everything else, unless it was noted before on the same page. */
+  /** The current focus. Records the style of all other elements once per page. */
   async #here(target: ElementHandle | null): Promise<Stop> {
     try {
       if (this.#stops) return await this.#stops.evaluate((stops, target) => stops.stop(target), target);
     } catch {
-      // That page is gone.
+      // The page was closed or left.
     }
     this.#stops = await this.#page.evaluateHandle<Stops>(STOPS);
     return this.#stops.evaluate((stops, target) => stops.stop(target), target);

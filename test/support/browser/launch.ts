@@ -3,12 +3,12 @@ import { pathOf } from '../skip.ts';
 
 let launched: Promise<Browser> | undefined;
 
-/** The one browser of this process: Debian's Chromium, without a window. */
+/** The browser that all tests of this process share: headless Chromium from Debian. */
 export function theBrowser(): Promise<Browser> {
   return (launched ??= launch());
 }
 
-/** Ends the browser of this process, if there is one. */
+/** Closes the browser of this process, if there is one. */
 export async function closeBrowser(): Promise<void> {
   const browser = await launched;
   launched = undefined;
@@ -16,20 +16,20 @@ export async function closeBrowser(): Promise<void> {
 }
 
 /**
- * A browser that keeps pages which are left in its memory, as those of people do, for somebody who goes back. Those of
- * other tests do not: Playwright waits for a page that comes back to be loaded, which it never is.
+ * A browser with a back/forward cache, as users have. Other tests do without it: Playwright waits for the load event of
+ * a restored page, which never comes.
  */
 export function launchWithMemory(): Promise<Browser> {
   return launch({ ignoreDefaultArgs: ['--disable-back-forward-cache'] });
 }
 
-/** A browser for which sites with TLS are on ports of this machine. @param sites the port of each host */
+/** A browser that resolves hosts to TLS ports of this machine. @param sites the port of each host */
 export function launchWithSites(sites: Readonly<Record<string, number>>): Promise<Browser> {
   const found = Object.entries(sites).map(([host, port]) => `MAP ${host} 127.0.0.1:${port}`);
   return launch({ args: [resolving(...found)] });
 }
 
-/** Nothing but this machine is ever asked for anything, nor for a name. */
+/** Keeps the browser off the network: no other host resolves. */
 function resolving(...rules: readonly string[]): string {
   return `--host-resolver-rules=${[...rules, 'MAP * ~NOTFOUND', 'EXCLUDE 127.0.0.1', 'EXCLUDE 127.0.0.2'].join(' , ')}`;
 }

@@ -6,16 +6,15 @@ import { ROOT } from '../process.ts';
 const IMAGES = join(ROOT, 'docs/images');
 
 /**
- * Takes the pictures `NAME-light.png` and `NAME-dark.png` for the documentation, of what a test is looking at, if it is
- * run by `npm run screenshots`. What the page shows is to be the same each time: `steadyRandomness` and the
- * stopped clock of `visit.serve` see to that.
- * @param height of what is seen, in CSS pixels
+ * With `npm run screenshots`, saves the page as `NAME-light.png` and `NAME-dark.png` for the documentation. The page
+ * must look the same each time: use `steadyRandomness` and the stopped clock of `visit.serve`.
+ * @param height of the picture, in CSS pixels
  */
 export async function takePicture(page: Page, name: string, height = 800): Promise<void> {
   if (!process.env['TAKE_PICTURES']) return;
   const before = page.viewportSize()!;
   await page.setViewportSize({ ...before, height });
-  // Each run has another port.
+  // The port differs in each run.
   await page.evaluate("for (const host of document.querySelectorAll('.host')) host.textContent = 'keys.example.org'");
   mkdirSync(IMAGES, { recursive: true });
   for (const colorScheme of ['dark', 'light'] as const) {

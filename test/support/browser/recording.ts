@@ -1,39 +1,39 @@
 import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core';
 
-/** A text that others may read, and where it was found. */
+/** A text that others can read, and where it was found. */
 export interface Trace {
   readonly where: string;
   readonly text: string;
 }
 
 /**
- * That a response was none is known already; this message says no more. Nor does the other: whether the browser, on its
- * way back to a form, focuses a field before the page asks for that depends on which of them is faster.
+ * Redundant messages. The response itself is recorded already. The second message depends on a race between the
+ * browser, which restores the focus, and `autofocus`.
  */
 const SAYS_NOTHING =
   /^Failed to load resource: the server responded with a status of|^Autofocus processing was blocked because a document already has a focused element/;
 
-/** Requests that a page can leave unfinished, by Playwright's names: icons are images or other. */
+/** Playwright's types of requests that a page can abort. Icons are "image" or "other". */
 const BELONGS_TO_PAGES = new Set(['image', 'other', 'script', 'stylesheet']);
 
 /**
- * Records a browser during a test: faults, and places where a secret could be read.
- * Nothing is added to the pages for that, so that they are as everybody has them, and those without JavaScript, too.
+ * Records faults, and places that expose secrets, during a test. Nothing is injected into the pages, so that they are
+ * the same as for users, also without JavaScript.
  */
 export class Recording {
-  /** The unwanted events, each in a line. */
+  /** The unwanted events, one a line. */
   readonly troubles: string[] = [];
   readonly traces: Trace[] = [];
   readonly #origins: ReadonlySet<string>;
   readonly #contexts: BrowserContext[] = [];
   readonly #sessions = new Map<Page, Promise<CDPSession>>();
 
-  /** @param origins where requests may go */
+  /** @param origins allowed targets of requests */
   constructor(origins: ReadonlySet<string>) {
     this.#origins = origins;
   }
 
-  /** Records a context that has no page yet. */
+  /** Records a context that has no pages yet. */
   follow(context: BrowserContext): void {
     this.#contexts.push(context);
     context.on('page', (page) => this.#sessions.set(page, this.#followPage(context, page)));
@@ -55,12 +55,12 @@ export class Recording {
     });
   }
 
-  /** Waits until all open pages are recorded: before one goes anywhere. */
+  /** Waits until all open pages are recorded. Call it before navigation. */
   async ready(): Promise<void> {
     await Promise.all(this.#sessions.values());
   }
 
-  /** Looks at what pages leave behind, once nothing more is to happen. */
+  /** Collects what the pages left behind, at the end of the test. */
   async finish(): Promise<void> {
     for (const context of this.#contexts) {
       for (const { name, value, httpOnly } of await context.cookies())
@@ -73,7 +73,7 @@ export class Recording {
     page.on('framenavigated', (frame) => this.#trace('the address', frame.url()));
     page.on('websocket', (socket) => this.#address(socket.url()));
     const session = await context.newCDPSession(page);
-    // The issues that the browser's own tools would list: violations of policies, Trusted Types, and issues of forms.
+    // Issues as in the browser's developer tools: violations of policies, Trusted Types, and form issues.
     session.on('Audits.issueAdded', ({ issue: { code, details } }) =>
       this.troubles.push(`issue ${code}: ${JSON.stringify(details)}`),
     );
@@ -87,7 +87,7 @@ export class Recording {
   }
 
   async #finishPage(page: Page): Promise<void> {
-    // The session's events arrive in order: after this answer, none is under way.
+    // Events arrive in order, so none is pending after this answer.
     const session = await this.#sessions.get(page)!;
     const { entries } = await session.send('Page.getNavigationHistory');
     for (const { url, userTypedURL, title } of entries) this.#trace('the history', `${url} ${userTypedURL} ${title}`);

@@ -2,16 +2,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Somebody else's pages, at an origin of their own. */
+/** A third-party site with an origin of its own. */
 export interface Site {
-  /** Its origin. */
   readonly url: string;
-  /** The paths that were asked for, with their queries. */
+  /** The requested paths, with their queries. */
   readonly asked: readonly string[];
   stop(): Promise<void>;
 }
 
-/** Starts such a site, with one page at all addresses. */
+/** Starts a site that answers every path with the same page. */
 export async function startSite(html: string, host: string): Promise<Site> {
   const asked: string[] = [];
   const server = createServer((request, response) => {

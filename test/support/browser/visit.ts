@@ -5,10 +5,10 @@ import { startTestService, type TestService } from '../server.ts';
 import { Recording } from './recording.ts';
 import { type Site, startSite } from './site.ts';
 
-/** How long to wait for what a page is to show: longer than a busy machine takes. */
+/** A timeout that even a busy machine does not reach. */
 const PATIENCE_MS = 120_000;
 
-/** How a page is looked at. */
+/** How a page is rendered. */
 export interface Look {
   /** Default: true. */
   javaScript?: boolean;
@@ -16,11 +16,11 @@ export interface Look {
   width?: number;
   /** Default: light. */
   colorScheme?: 'light' | 'dark';
-  /** True to accept any certificate, such as that of the tests. */
+  /** True to accept any certificate, such as the tests' own. */
   anyCertificate?: boolean;
 }
 
-/** The parts of the browser for a test, and the recording that is checked when it ends. */
+/** The browser as seen by one test. What it recorded is checked at the end of the test. */
 export class Visit {
   readonly #browser: Browser;
   readonly #origins = new Set<string>();
@@ -34,7 +34,7 @@ export class Visit {
     this.#browser = browser;
   }
 
-  /** Starts a service over a store of its own, which is stopped with the test. Its log may have no secret either. */
+  /** Starts a service with its own store, which is stopped with the test. Its log must not contain secrets either. */
   async serve(options: Omit<Parameters<typeof startTestService>[0] & object, 'log'> = {}): Promise<TestService> {
     const { log, lines } = collectingLog();
     const service = await startTestService({ ...options, log });
@@ -45,8 +45,8 @@ export class Visit {
   }
 
   /**
-   * Starts somebody else's site, where requests may go, too: one to come back to, or one that attacks.
-   * @param host 127.0.0.2 for one that is, to browsers, not the same site as the services
+   * Starts a third-party site and allows requests to it, as a client's site or an attacker's.
+   * @param host 127.0.0.2 for a site that browsers treat as cross-site
    */
   async site(html = '<!doctype html><title>Another site</title>', host = '127.0.0.1'): Promise<Site> {
     const site = await startSite(html, host);
@@ -55,13 +55,13 @@ export class Visit {
     return site;
   }
 
-  /** Lets requests go to an origin that a test has started itself: it is stopped with the test. */
+  /** Allows requests to an origin that the test started, and stops it with the test. */
   started(origin: string, stop: () => Promise<void>): void {
     this.#ends.push(stop);
     this.#origins.add(origin);
   }
 
-  /** A browser that has never been anywhere: no cookies, no storage, no history. */
+  /** A fresh browser profile: no cookies, no storage, no history. */
   async context({
     javaScript = true,
     width = 1280,
@@ -83,7 +83,7 @@ export class Visit {
     return context;
   }
 
-  /** Opens a page: in a context of its own, unless one is given. */
+  /** Opens a page, in a new context unless one is given. */
   async open(url: string, look: Look | BrowserContext = {}): Promise<Page> {
     const context = 'newPage' in look ? look : await this.context(look);
     const page = await context.newPage();
@@ -92,14 +92,14 @@ export class Visit {
     return page;
   }
 
-  /** From now on, the test fails if this is found where it could be read, whenever that was. @returns the secret */
+  /** Makes the test fail if this text is found anywhere readable, even before this call. @returns the secret */
   isSecret(secret: string): string {
     this.#secrets.push(secret);
     return secret;
   }
 
   /**
-   * Says that something happens which otherwise makes the test fail. It fails if that does not happen, too.
+   * Expects an event that otherwise fails the test. The test also fails if it does not happen.
    * @param trouble matches its line, such as `status 404: GET http://127.0.0.1:4000/device`
    */
   expectTrouble(trouble: RegExp): void {
@@ -111,7 +111,7 @@ export class Visit {
     return this.#recording.troubles.filter((line) => !this.#expected.some((expected) => expected.test(line)));
   }
 
-  /** Fails if something happened that should not, or a secret can be read where it should not. */
+  /** Fails if an unwanted event happened, or a secret is exposed. */
   async check(): Promise<void> {
     await this.#recording.finish();
     assert.deepEqual(this.troubles, [], 'the browser had trouble');
@@ -127,7 +127,7 @@ export class Visit {
     assert.deepEqual(readable, [], 'a secret can be read');
   }
 
-  /** Closes and stops all that was opened and started. */
+  /** Closes and stops everything that the test opened. */
   async end(): Promise<void> {
     for (const end of this.#ends) await end();
   }

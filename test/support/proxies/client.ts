@@ -9,7 +9,7 @@ import { CERTIFICATE } from '../tls-proxy.ts';
 import { SITE } from './configurations.ts';
 import type { Got } from './service.ts';
 
-/** The address that clients have: another one than that of proxies, and not in `trust`. */
+/** The address of clients, which differs from the proxies' and is not in `trust`. */
 export const CLIENT = '127.0.0.9';
 
 const TRUSTED = { ca: readFileSync(CERTIFICATE), servername: 'localhost', host: '127.0.0.1', localAddress: CLIENT };
@@ -19,10 +19,10 @@ export interface Sent {
   method?: string;
   /** Default: `/`. */
   path?: string;
-  /** Names and values, sent as they are. `host` is the site's unless it is among them. */
+  /** Sent as they are. `host` is the site's unless it is given. */
   headers?: readonly (readonly [name: string, value: string])[];
   body?: string | Buffer;
-  /** Default: a connection of its own. */
+  /** Default: a new connection. */
   agent?: Agent;
 }
 
@@ -31,18 +31,18 @@ export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: string;
-  /** The request as the service got it, if the service has answered. */
+  /** The request as the service received it, if it reached the service. */
   got?: Got;
 }
 
-/** Begins a request to the site by TLS, whose body is still to be sent. */
+/** Sends the head of a request to the site over TLS. The body follows later. */
 export function begin(port: number, { method = 'GET', path = '/', headers = [], agent }: Sent): ClientRequest {
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
   const all = [...(hasHost ? [] : ['Host', SITE]), ...headers.flat()];
   return request({ ...TRUSTED, port, method, path, agent: agent ?? false, headers: all });
 }
 
-/** Sends a request to the site by TLS, and reads the answer. */
+/** Sends a request to the site over TLS, and reads the answer. */
 export async function ask(port: number, { body, headers = [], ...sent }: Sent): Promise<Answer> {
   const length = body === undefined ? [] : [['Content-Length', String(Buffer.byteLength(body))] as const];
   const asked = begin(port, { ...sent, headers: [...headers, ...length] });
@@ -51,7 +51,7 @@ export async function ask(port: number, { body, headers = [], ...sent }: Sent): 
   return answerOf(response.statusCode!, response.headers, await text(response));
 }
 
-/** Sends a request by HTTP/2. */
+/** Sends a request over HTTP/2. */
 export async function askByHttp2(
   port: number,
   { method = 'GET', path = '/', headers = [], body }: Sent,
@@ -68,20 +68,20 @@ export async function askByHttp2(
   return answer;
 }
 
-/** Sends bytes to the site, and reads what comes back until the connection ends. */
+/** Sends bytes to the site, and reads until the connection ends. */
 export async function sendBytes(port: number, bytes: string): Promise<string> {
   const socket = await open(port);
-  // Some proxies take the end of what is sent for the end of the client.
+  // The socket stays open: some proxies treat a half-close as a disconnect.
   socket.write(bytes);
   return text(socket);
 }
 
-/** Asks for a WebSocket. @returns the connection, once something has come back, and that */
+/** Requests a WebSocket. @returns the connection and the first bytes of the answer */
 export function askForWebSocket(port: number, headers: readonly string[], host = SITE): Promise<[TLSSocket, string]> {
   return askToUpgrade(port, 'GET /live', ['Connection: Upgrade', 'Upgrade: websocket', ...headers], host);
 }
 
-/** Asks for another protocol, as for a WebSocket. @param asked a method and a path */
+/** Requests another protocol, as for a WebSocket. @param asked a method and a path */
 export async function askToUpgrade(
   port: number,
   asked: string,

@@ -4,39 +4,39 @@ import { blockWith } from '../pages.ts';
 import { ROOT } from '../process.ts';
 import { CERTIFICATE } from '../tls-proxy.ts';
 
-/** The site that all configurations are for here. */
+/** The site in all test configurations. */
 export const SITE = 'grafana.example.org';
 
 export const KEY_FILE = join(ROOT, 'test/fixtures/tls/key.pem');
 
-/** The folder and ports of the parts around a proxy. */
+/** The folder and ports of a proxy's surroundings. */
 export interface Place {
-  /** For the files of the proxy. */
+  /** The folder for the proxy's files. */
   folder: string;
   /** The port of the proxy. */
   port: number;
-  /** The port that the proxy asks, or passes requests to. */
+  /** The port of svc-api, which the proxy asks or forwards to. */
   svcApi: number;
   service: number;
 }
 
-/** A text of a page or an example, with each of these texts replaced, which must all be there. */
+/** Replaces texts in a page or an example. Each must occur there. */
 export type Adapt = (text: string, replacements: Readonly<Record<string, string>>) => string;
 
-/** A configuration that the documentation or an example has, as it stands there. */
+/** A proxy configuration from the documentation or an example, as published. */
 export interface Configuration {
-  /** The page or example that has it. */
+  /** The page or example. */
   title: string;
   program: 'nginx' | 'caddy' | 'haproxy' | 'apache2';
-  /** The server of svc-api that checks keys. */
+  /** The svc-api server that checks keys. */
   by: 'serve' | 'guard';
-  /** The resource whose permissions it asks for, or that the guard behind it does. */
+  /** The resource whose permissions the proxy, or the guard behind it, requires. */
   resource: string;
-  /** The text by which it names the resource; empty if the guard names it. */
+  /** The part of the configuration that names the resource; empty if the guard names it. */
   requirement: string;
-  /** More settings for the guard. */
+  /** More flags for the guard. */
   flags?: readonly string[];
-  /** Writes the files. @returns the program's arguments */
+  /** Writes the proxy's files. @returns the program's arguments */
   write(place: Place, adapt: Adapt): string[];
 }
 
@@ -69,7 +69,7 @@ const placeOfCaddy = (name: string, { port, svcApi, service }: Place) => ({
   '127.0.0.1:3000': `127.0.0.1:${service}`,
 });
 
-/** All of them that guard a service. */
+/** The configurations that protect a service. */
 export const CONFIGURATIONS: readonly Configuration[] = [
   {
     title: 'examples/nginx',

@@ -2,7 +2,7 @@ import { needsPrograms } from '../skip.ts';
 import { type Configuration, CONFIGURATIONS } from './configurations.ts';
 import { type GuardedSite, type SiteOptions, startGuardedSite } from './guarded-site.ts';
 
-/** The same tests for each configuration of a proxy. */
+/** Runs the same tests for each configuration of a proxy. */
 export function describeEachProxy(
   title: string,
   options: SiteOptions,

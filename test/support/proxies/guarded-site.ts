@@ -13,15 +13,15 @@ import { until } from '../until.ts';
 import { type Configuration, SITE } from './configurations.ts';
 import { type Service, startService } from './service.ts';
 
-/** The rules for requests: the methods of the resource, one permission, or the routes of svc-api.yaml. */
+/** What decides about requests: the methods of the resource, one permission, or the routes of svc-api.yaml. */
 export type Rule = 'resource' | 'permission' | 'routes';
 
 export interface SiteOptions {
-  /** Default: the methods of the resource, as the configuration has it. */
+  /** Default: the methods of the resource, as configured. */
   rule?: Rule;
-  /** True if people can sign in. Default: as without this setting. */
+  /** Whether people can sign in. Default: the setting is missing. */
   signIn?: 'on' | 'off';
-  /** Roles of its own, by which keys may read. */
+  /** Custom roles that allow keys to read. */
   roles?: readonly string[];
   /** More replacements in the configuration. */
   edits?: Readonly<Record<string, string>>;
@@ -29,12 +29,12 @@ export interface SiteOptions {
 
 /** A service behind a proxy that asks svc-api. */
 export interface GuardedSite {
-  /** The port of the proxy. */
+  /** The proxy's port. */
   port: number;
   service: Service;
-  /** The process that knows the keys. */
+  /** The process that checks keys. */
   svcApi: ChildProcess;
-  /** The file of the keys, which this process opens beside that one. */
+  /** The store's file, which this process has open as well. */
   database: string;
   keys: OpenKeys;
   /** A permission for the resource of the configuration. */
@@ -42,14 +42,14 @@ export interface GuardedSite {
   create(input: Omit<NewKey, 'name'> & { name?: string }): Promise<{ key: string; id: string }>;
   /** Creates a key. @returns the header with it */
   keyWith(input: Omit<NewKey, 'name'> & { name?: string }): Promise<[string, string]>;
-  /** Creates one that may read. */
+  /** Creates a key that can read. */
   reader(): Promise<[string, string]>;
-  /** Creates one that may do everything with the resource. */
+  /** Creates a key that can do everything with the resource. */
   editor(): Promise<[string, string]>;
   stop(): Promise<void>;
 }
 
-/** Routes of the site, as its owner would declare them. */
+/** Routes as the owner of the site would write them. */
 const routesWith = (resource: string) => `routes:
   - { host: ${SITE}, path: /public/**, allow: open }
   - { host: ${SITE}, path: /api/**, allow: ${resource}:UPDATE_ANY, preflight: open }
@@ -59,7 +59,7 @@ const routesWith = (resource: string) => `routes:
 
 let keysMade = 0;
 
-/** Starts the service, svc-api and the proxy, as processes of their own. */
+/** Starts the service, svc-api and the proxy in separate processes. */
 export async function startGuardedSite(
   configuration: Configuration,
   { rule = 'resource', signIn, roles: names = [], edits = {} }: SiteOptions = {},
@@ -125,7 +125,7 @@ export async function startGuardedSite(
   };
 }
 
-/** A text with each of these texts replaced, which must all be there. */
+/** Replaces texts. Each must occur. */
 function adapt(text: string, replacements: Readonly<Record<string, string>>): string {
   for (const [old, replacement] of Object.entries(replacements)) {
     if (!text.includes(old)) throw new Error(`The configuration has no ${old}`);
@@ -154,7 +154,7 @@ export async function startProgram(
   return child;
 }
 
-/** Ends a process, which may have ended. */
+/** Ends a process, unless it has already ended. */
 export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

@@ -4,39 +4,38 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** The request that the service got. */
+/** A request, as the service received it. */
 export interface Got {
   method: string;
   url: string;
-  /** Names in lower case and values, as they came. */
+  /** Names in lower case and values, in order of arrival. */
   headers: [name: string, value: string][];
   body: string;
 }
 
-/** A service without any authorization of its own, which answers each request with what it got of it. */
+/** A service without authorization of its own. It echoes each request in its answer. */
 export interface Service {
   port: number;
-  /** The number of requests it has got with a URL that begins so. Default: all. */
+  /** The number of requests whose URL has this prefix. Default: all. */
   requests(prefix?: string): number;
-  /** How many connections were made to it. */
+  /** The number of connections accepted so far. */
   connections(): number;
-  /** How many bytes of the latest body for `/upload` have arrived. */
+  /** How many bytes of the last body for `/upload` have arrived. */
   uploaded(): number;
-  /** Sends to whoever has asked for `/events`, or ends that. */
+  /** Sends an event to the client of `/events`, or ends the stream. */
   sendEvent(text: string): void;
   endEvents(): void;
   stop(): Promise<void>;
 }
 
-/** Constant of the proof that a server speaks WebSocket (RFC 6455, section 1.3). */
+/** The constant in the accept key of a WebSocket handshake (RFC 6455, section 1.3). */
 const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /** The body of `/download`, repeated as often as its query says. */
 export const PIECE: Buffer = Buffer.from(Array.from({ length: 65_536 }, (_, index) => (index * 31) % 251));
 
 /**
- * Starts it. After a WebSocket handshake, it says what it got, in a line, and sends back whatever comes, until that is
- * `bye`.
+ * Starts the service. After a WebSocket handshake, it echoes the request in a line, and then every message until `bye`.
  */
 export async function startService(): Promise<Service> {
   let [connections, uploaded] = [0, 0];
@@ -72,7 +71,7 @@ export async function startService(): Promise<Service> {
     try {
       await (answers[incoming.url!.split('?')[0]!] ?? echo)(incoming, outgoing);
     } catch {
-      outgoing.destroy(); // Whoever asks has gone.
+      outgoing.destroy(); // The client has gone.
     }
   });
   server.on('connection', (socket) => {
@@ -120,7 +119,7 @@ function gotOf(
   return { method, url, headers, body };
 }
 
-/** The values of a header that the service got. */
+/** The values of a header, as the service received it. */
 export function valuesOf({ headers }: Got, wanted: string): string[] {
   return headers.filter(([name]) => name === wanted).map(([, value]) => value);
 }
