@@ -9,12 +9,12 @@ import { tempStore } from '../support/temp.ts';
 
 const IDS = ['one', 'two', 'three'].map(idOf);
 const RARE = idOf('rare');
-/** An id may be the name of another key. */
+/** One name is the id of another key. */
 const NAMES = ['Name', idOf('two'), 'Other'];
 const [ENTRIES, TIMES] = [6000, 500];
 
 function draftOf(random: Random): AuditDraft {
-  // One key has few entries, and the clock is set back at times.
+  // Few entries are about one key, and the clock is sometimes set back.
   const key = (kind: 'rare' | 'common') => (random.chance(0.002) ? RARE : random.pick(kind === 'rare' ? IDS : NAMES));
   return {
     at: Math.floor(random.next() * TIMES),
@@ -43,7 +43,7 @@ function queryOf(random: Random): AuditQuery {
   };
 }
 
-/** The entries that a plain filter finds, the oldest first. */
+/** The entries that a simple filter finds, oldest first. */
 function expected(all: readonly AuditEntry[], query: AuditQuery): AuditEntry[] {
   const { apiKey: key, actor, action, since, until, before, after } = query;
   const entries = all.filter(

@@ -16,7 +16,7 @@ import { collectingLog, withoutRequestId } from '../support/log.ts';
 import { startServer } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** For how long keys are forged, and which part of a day that is. */
+/** How many minutes of forged keys are sent. A day is counted from them. */
 const MINUTES = 4 * 60;
 const DAY_PART = MINUTES / (24 * 60);
 const MB = 1_000_000;
@@ -130,7 +130,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     await other.store.close();
   });
 
-  // The last entry is the one of the proxy.
+  // The proxy appended the last entry.
   const ways: [how: string, trust: string[], addresses: string[], own: string][] = [
     ['and is no proxy', ['192.0.2.0/24'], ['203.0.113.1'], '127.0.0.1'],
     ['before a trusted proxy', ['127.0.0.0/8'], ['203.0.113.1', '198.51.100.7'], '198.51.100.7'],
@@ -220,7 +220,7 @@ describeOnEach('an attacker who can write to the store', () => {
   afterEach(() => test.store.close());
 
   const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
-  /** From now on, with the key of the audit log. */
+  /** Signs the audit log with a key from now on. */
   const useKey = async () => {
     await test.store.close();
     test = await openTestKeys({ database: test.database, env });
@@ -239,7 +239,7 @@ describeOnEach('an attacker who can write to the store', () => {
     assert.ok('entries' in result);
     return `${result.number}:${result.hash}`;
   };
-  /** Writes the whole log anew, as a program that knows no key would. */
+  /** Rewrites the whole log without a key. */
   const rechain = async () => {
     const entries = (await test.keys.audit.read({ first: 500 }, OPERATOR)).toReversed();
     let hash = '0'.repeat(64);

@@ -6,7 +6,7 @@ import { failDelivery } from '../support/delivery.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { countKeys, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 
-/** One deletion takes others with it in SQLite up to a depth of 1,000. */
+/** SQLite cascades deletions only to a depth of 1,000. */
 const CHAIN = 1010;
 
 describeOnEach('deleting keys that created one another', () => {
@@ -42,7 +42,7 @@ describeOnEach('deleting keys that created one another', () => {
     assert.equal(await countKeys(test.store.repository), CHAIN);
   });
 
-  /** Stores the keys at once, which is faster than creating them one by one. */
+  /** Inserts the keys at once, which is faster than creating them. */
   async function createChain(): Promise<string[]> {
     const ids = Array.from({ length: CHAIN }, () => randomUUID());
     const keys = ids.map((id, index) =>

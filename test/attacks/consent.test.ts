@@ -36,13 +36,13 @@ const accepts = async (key: unknown) => 'principal' in (await authenticate(test.
 const actions = async () =>
   (await test.keys.audit.read({ first: 10 }, OPERATOR)).map(({ action }) => action).toReversed();
 
-/** A code, and the verifier that belongs to it. */
+/** A device code with its verifier. */
 async function newCode(parameters: Record<string, string> = {}) {
   const { verifier, challenge } = newPkce();
   return { verifier, code: await codeFor(test.url, approver, { code_challenge: challenge, ...parameters }) };
 }
 
-/** An application that was agreed to, and has not got its key yet. */
+/** An approved application that has not fetched its key yet. */
 async function agreedDevice() {
   const device = await askDevice(test.url);
   const { fields } = await openPage(`${test.url}/device?user_code=${device.user_code}`);
@@ -326,7 +326,7 @@ describe('whoever attacks the pages on which people decide', () => {
         'com.example.app2:/done',
       ];
       for (const redirect of near) {
-        // So that none is refused as one of too many.
+        // Avoids the limit of requests.
         test.time.now += 60_000;
         const { status, headers, text } = await openPage(authorizeUrl(test.url, { redirect_uri: redirect }));
         assert.deepEqual([status, headers.get('location')], [400, null], redirect);
@@ -709,7 +709,7 @@ describe('whoever attacks the pages on which people decide', () => {
   });
 });
 
-/** Asks for a key as an application at an address. */
+/** Requests a key as an application at an address. */
 function askFrom(address: string) {
   const form = { client_id: APP.id, scope: 'DOCKER:READ_ANY' };
   return postJson(`${test.url}/oauth/device_authorization`, form, { 'x-forwarded-for': address });
@@ -719,7 +719,7 @@ describeOnEach('the room for requests of applications', () => {
   beforeEach(start);
   afterEach(() => test.stop());
 
-  /** Requests that are there already, each from another address. */
+  /** Inserts requests, each from another address. */
   async function fill(addresses: readonly string[], status: 'PENDING' | 'DENIED' | 'APPROVED' = 'PENDING') {
     const { request } = await test.keys.feature(Consent).ask({ client: APP, roles: ['GUEST'], permissions: [] });
     await test.store.repository.write(async (writer) => {

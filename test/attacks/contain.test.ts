@@ -25,32 +25,32 @@ const HOUR = 3_600_000;
 const GRANTS: readonly Permission[] = ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY', 'LOGS:READ_ANY', 'VMS:READ_OWN'];
 
 /**
- * A store in which keys do things to one another, and what a thief has brought about who has the secret of one of them:
- * told from the outside, by who knew which secret and did what, and not by what the program has recorded.
+ * Keys that change one another, and a thief with the secret of one of them. What the thief did is derived from who knew
+ * which secret, not from what the program recorded.
  */
 class World {
   readonly test: TestKeys;
   readonly random: Random;
-  /** All secrets that were ever made, by their public ids. */
+  /** All secrets ever made, by public id. */
   readonly secrets = new Map<string, string>();
-  /** The public ids of those that the thief may have. */
+  /** Public ids of the secrets that the thief can have. */
   readonly stolen = new Set<string>();
-  /** By the public id of a secret, the id of the key that made it. */
+  /** The id of the key that made a secret, by the secret's public id. */
   readonly makers = new Map<string, string>();
-  /** The grants of the thief to keys, by their ids. */
+  /** What the thief granted to keys, by id. */
   readonly given = new Map<string, Set<Permission>>();
-  /** The ends that keys had before the thief moved them. */
+  /** The expiry of keys before the thief changed it. */
   readonly ends = new Map<string, number | null>();
-  /** The ids of keys that the thief enabled. */
+  /** Ids of keys that the thief enabled. */
   readonly enabled = new Set<string>();
-  /** The ids of keys that were created with secrets that the thief got from other keys. */
+  /** Ids of keys created with secrets that the thief obtained from other keys. */
   readonly planted = new Set<string>();
   readonly waiting: { redemption: Redemption; isStolen: boolean }[] = [];
   readonly sessions: { token: string; publicId: string; keyId: string }[] = [];
   readonly said: string[] = [];
-  /** The ids of the key that leaks: it may replace itself. */
+  /** The ids of the leaked key, which can replace itself. */
   leaked: string[] = [];
-  /** Since when what it does counts. */
+  /** The time from which its actions count. */
   since = 0;
   #names = 0;
 
@@ -67,7 +67,7 @@ class World {
     return (await this.#keys.list({ first: 500 }, OPERATOR)).keys;
   }
 
-  /** Somebody with a secret that changes keys, or the operator. */
+  /** The caller of a change: a holder of a secret, or the operator. */
   async actor(): Promise<Actor> {
     if (this.secrets.size === 0 || this.random.chance(0.25)) return OPERATOR;
     const leaked = await this.#keys.findById(this.leaked.at(-1) ?? '', OPERATOR);
@@ -87,7 +87,7 @@ class World {
     return (await this.chainOf(key)).some(({ id }) => this.leaked.includes(id) || this.planted.has(id));
   }
 
-  /** True if it could be the thief. */
+  /** True if the caller could be the thief. */
   async isThief(actor: Actor): Promise<boolean> {
     if (actor === OPERATOR) return false;
     if (this.stolen.has(actor.apiKey.publicId)) return true;
@@ -107,7 +107,7 @@ class World {
     return `Key ${(this.#names += 1)}`;
   }
 
-  /** Notes how a key was changed. */
+  /** Records a change of a key. */
   async noteChange(before: ApiKey, after: ApiKey, isThief: boolean): Promise<void> {
     const given = this.given.get(before.id) ?? new Set();
     this.given.set(before.id, given);
@@ -180,7 +180,7 @@ class World {
     finish: async (by, _, { id }) => void (await this.#keys.finishRotation(id, by)),
     rollBack: async (by, isThief, { id, publicId }) => {
       const { after } = await this.#keys.rollBackRotation(id, by);
-      // One that takes its own rotation back leaves what was there.
+      // Undoing a key's own rotation restores the earlier secret.
       if (isThief && this.makers.get(publicId) !== (by as Principal).apiKey.id) this.stolen.add(after.publicId);
     },
     grant: async (by, isThief, { id }) => {
@@ -307,13 +307,13 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
       if (quiet > 0 && step === quiet) world.since = time.now + 1000;
       await world.step();
     }
-    // Promises to applications that are over belong to no key any more.
+    // Approvals of applications that are over no longer belong to a key.
     time.now += 1000;
     if (random.chance(0.3)) await keys.delete(world.leaked, OPERATOR);
     if (world.since > 0) seen.since += 1;
     const id = world.leaked.at(-1)!;
     const isGone = (await keys.findById(id, OPERATOR)) === undefined;
-    // It may have done nothing that is left.
+    // Nothing that it did may be left.
     if (isGone && (await test.store.repository.port(EFFECTS).actorsNamed(id)).length === 0) return;
     if (isGone) seen.deleted += 1;
     const before = await world.all();
@@ -406,7 +406,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
     }
   }
 
-  /** Limits and networks that the thief widened are no part of the model: they may be closer. */
+  /** The model does not cover limits and networks that the thief widened: they can end up stricter. */
   function isLoosened(before: ApiKey, after: ApiKey): boolean {
     return JSON.stringify([before.limits, before.allowFrom]) !== JSON.stringify([after.limits, after.allowFrom]);
   }

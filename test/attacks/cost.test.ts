@@ -27,12 +27,12 @@ import { workOf } from '../support/work.ts';
 
 const times = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => part(i)).join(' ');
-/** The time of the server. */
+/** The server's time. */
 const NOW = Date.UTC(2030, 0, 1);
 const MARKS = '\u0301\u0323'.repeat(24_000);
 const WELCOME = '@requires(resource: WELCOME, action: READ_OWN)';
 
-/** Fields of a host that are as expensive as it likes. */
+/** Fields of a host, as expensive as the client likes. */
 const host = { started: 0, aborted: 0 };
 const extension: SchemaExtension = {
   typeDefs: `
@@ -265,7 +265,7 @@ describe('a costly request', () => {
       ],
     ];
     for (const [door, document, code] of doors) {
-      // That would take a thousand times as long as with as many letters.
+      // Normalizing this takes a thousand times as long as normalizing letters.
       it(`as ${door} is refused before it is normalized`, async () => {
         const normalize = mock.method(String.prototype, 'normalize');
         try {
@@ -319,7 +319,7 @@ describe('a costly request', () => {
     const again = 'a: uses b: usedPermissions { resource } c: unusedPermissions { resource } d: status';
     const { errors } = await ask('ADMIN', `{ apiKeys(first: 100) { edges { node { ${fields} ${again} } } } }`);
     assert.equal(errors, undefined);
-    // In batches of 50; of 20 at least, where the list has to wait for its turn on a busy machine.
+    // In batches of 50, or down to 20 where the list waits for its turn on a busy machine.
     for (const what of ['ancestors', 'usage', 'used']) {
       const count = calls.filter((call) => call === what).length;
       assert.ok(count >= 2 && count <= 5, `${count} of ${calls.length} calls are for ${what}`);
@@ -335,7 +335,7 @@ describe('a costly request', () => {
     };
     const least = async (document: string, limit: number) => {
       let cpu = await cpuOf(document);
-      // Other programs use the machine as well.
+      // Measure again: other programs use the processor too.
       for (let again = 0; again < 20 && cpu > limit; again += 1) cpu = Math.min(cpu, await cpuOf(document));
       return cpu;
     };
@@ -372,16 +372,16 @@ describe('a costly request', () => {
 });
 
 describe('a request without a key, of 1,000 resources and 7,000 routes', () => {
-  /** How many times as much as a health check it may take. */
+  /** The maximum cost, in health checks. */
   const MOST = 20;
-  /** The same for a request for a key that is taken, which is written in a thread of its own. */
+  /** The maximum cost of an accepted request for a key, which a separate thread writes. */
   const MOST_TAKEN = 50;
   let attacked: Awaited<ReturnType<typeof startAttacked>>;
 
-  /** Measures both in turn: other programs use the machine as well, and slow both. */
+  /** Alternates both measurements, so that other programs slow both alike. */
   const isCheap = async (asked: StrangerRequest) => {
     let [trivial, ratio] = [Infinity, Infinity];
-    // The store takes its time for some work now and then.
+    // The store occasionally does other work.
     for (let time = 0; time < 20 && ratio > 1; time += 1) {
       trivial = Math.min(trivial, (await attacked.strangers.cpuOf(TRIVIAL, 20)).cpuMs);
       const { cpuMs, status } = await attacked.strangers.cpuOf(asked, 5);
@@ -529,7 +529,7 @@ describe('an apply of 1,000 keys over GraphQL', () => {
   });
   after(() => test.stop());
 
-  /** Applies 1,000 new keys with the first fields, if there are any. @returns the apply to measure, with the others */
+  /** Applies 1,000 new keys with the first fields, if given. @returns an apply with the other fields, to be measured */
   async function prepare(first: object | undefined, then: object): Promise<() => Promise<void>> {
     round += 1;
     const names = Array.from({ length: 1000 }, (_, index) => `Key ${round} ${index}`);

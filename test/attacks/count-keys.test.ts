@@ -4,7 +4,7 @@ import { openStore } from '../../src/store/open.ts';
 import { largeStore } from '../support/large-store.ts';
 
 const NOW = 1000;
-/** A count in one turn would leave others only a few. */
+/** A count in one turn would let other work run only a few times. */
 const LEAST_TURNS = 10;
 
 describe('the count of many keys that created one another', () => {

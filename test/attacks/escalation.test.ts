@@ -23,7 +23,7 @@ describeOnEach('attacks: escalation', () => {
     const input = { name, roles: roles!, permissions: permissions!, ...(expiresIn && { expiresIn }) };
     return createPrincipal(test.keys, input, by);
   };
-  /** The result for a secret: the principal's name, or why it is refused. */
+  /** The principal's name for a secret, or the reason for its refusal. */
   const enter = async (secret: string) => {
     const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : result.principal.apiKey.name;
@@ -41,7 +41,7 @@ describeOnEach('attacks: escalation', () => {
       parent = await create('Leaked', 'ADMIN');
       child = await create('Child', 'ADMIN', parent.principal);
       grandchild = await create('Grandchild', 'ADMIN', child.principal);
-      for (const { secret } of [child, grandchild]) await enter(secret); // Known to the cache of verified keys.
+      for (const { secret } of [child, grandchild]) await enter(secret); // Puts them into the cache of verified keys.
     });
     const both = async () => [await enter(child.secret), await enter(grandchild.secret)];
 
@@ -233,7 +233,7 @@ describeOnEach('attacks: escalation', () => {
       const result = await authenticate(test.keys, old.secret);
       assert.ok('principal' in result && result.principal.secret === 'previous');
       assert.ok(result.principal.access.has('DOCKER', 'UPDATE_ANY'), 'it still uses what the key may use');
-      // A principal from before the rotation is no way around it either.
+      // A principal from before the rotation must not help either.
       for (const by of [result.principal, old.principal]) {
         const declared = await readDeclaration({ keys: [{ name: 'New', roles: ['GUEST'] }] }, test.keys.catalog);
         for (const change of [

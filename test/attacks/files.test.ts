@@ -31,7 +31,7 @@ interface Failure {
   code: string;
 }
 
-/** Commands that need a store which is there. */
+/** Commands that need an existing store. */
 const NEED_A_STORE: readonly (readonly string[])[] = [
   ['list'],
   ['show', 'CI'],
@@ -127,7 +127,7 @@ describe('an empty file in place of the store', () => {
   }
 });
 
-/** Another user, and one more. */
+/** Two other users. */
 const [NOBODY, DAEMON] = [65_534, 1];
 const IS_ROOT = process.getuid?.() === 0;
 
@@ -139,7 +139,7 @@ async function closedStore(database = tempStore()): Promise<string> {
   return database;
 }
 
-/** Takes the -wal file of another store, with a key of its own, for one that an attacker puts next to ours. */
+/** Puts the -wal file of another store, with a key of the attacker's, beside ours. */
 async function plantWal(path: string): Promise<void> {
   const { keys, store } = await openTestKeys();
   await keys.create({ name: 'Planted', roles: ['ADMIN'] }, OPERATOR);
@@ -149,9 +149,9 @@ async function plantWal(path: string): Promise<void> {
 
 interface UnsafeStore {
   what: string;
-  /** Needs root, to make something another user's. */
+  /** Needs root, to change the owner of a file. */
   asRoot?: boolean;
-  /** The user of the process is not root. */
+  /** Runs as a user other than root. */
   asNobody?: boolean;
   make: (path: string) => void | Promise<void>;
   error: RegExp;
@@ -418,7 +418,7 @@ describe('a store file', () => {
 
 describe('the compile cache', () => {
   const CACHE = join('svc-api', 'compile-cache');
-  /** The cache folder and the temporary folder of the user. */
+  /** The user's cache and temporary folders. */
   let home: string;
   let temporary: string;
 

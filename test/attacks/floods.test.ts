@@ -9,13 +9,13 @@ import { NO_LOG } from '../../src/log.ts';
 import { APP, authorizeUrl } from '../features/consent/support/consent.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
-/** More addresses than are told apart. */
+/** More addresses than the limiter distinguishes. */
 const FLOOD = 20_000;
-/** Each in a /48 of its own, of one /32. */
+/** Addresses in separate /48 networks of one /32. */
 const flooding = (index: number) => `2001:db8:${index.toString(16)}::1`;
-/** As browsers send a form of our own pages. */
+/** The header of a form from our own pages. */
 const OWN = { 'sec-fetch-site': 'same-origin' };
-/** In a /32 of their own. */
+/** An address in a separate /32. */
 const STRANGER = '2001:dead::1';
 const UNKNOWN_KEY = 'svc_q3aSmTb4xY2P_0QdPVnBzqVbTO0SjJXwqkKRMJ3zqBnb7B1jgXgTyJyL3tDEd0';
 
@@ -32,7 +32,7 @@ describe('a wide network that floods', () => {
   });
   after(() => keys.store.close());
 
-  /** Sends a request as by a proxy on this machine, which says where it comes from. */
+  /** Sends a request through a local proxy that reports the client's address. */
   const send = async (address: string, path: string, body?: string, headers: Record<string, string> = {}) => {
     const init = {
       method: body === undefined ? 'GET' : 'POST',

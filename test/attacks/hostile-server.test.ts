@@ -28,7 +28,7 @@ import { applyOperations } from '../../src/features/apply/operations.ts';
 const KEY = createSecret(randomBytes).text;
 const servers = new Set<Server & { closeAllConnections(): void }>();
 
-/** A server that answers as it likes. @returns its address */
+/** A server with arbitrary answers. @returns its address */
 async function serve(handle: RequestListener, tls?: object): Promise<string> {
   const server = tls ? createTlsServer(tls, handle) : createServer(handle);
   servers.add(server);
@@ -188,7 +188,7 @@ describe('a server elsewhere', () => {
       await assert.rejects(keysOf(server).deleteApiKeys({ ids: ['x'] }), endless);
       await assert.rejects(askForKey(wanted, shown), endless);
       await assert.rejects(endKey({ server, secret: 'x', endsCreated: true }), endless);
-      // The client reads only the head of a webhook's answer.
+      // The client reads only the head of a webhook's response.
       const webhook = { url: server, keys: [readSigningKey(newNoticeSecret())!] };
       const notice = noticeOf('test', { event: ['x'], at: 0, data: {} });
       const tried = await postNotice(notice, webhook, { now: 0, version: '1', signal: new AbortController().signal });
@@ -348,7 +348,7 @@ const STATE = {
   lastUsedAt: null,
   budgets: [],
 };
-/** The fields of an answer to `apply` beside its changes and new keys. */
+/** The other fields of an answer to `apply`. */
 const REST = { rotated: [], waiting: [], unchanged: 0 };
 const CATALOG = {
   roles: [{ role: 'GUEST', description: 'Limited.', permissions: [] }],

@@ -34,7 +34,7 @@ describeOnEach('a request whose body arrives late', () => {
   });
   afterEach(() => test.stop());
 
-  /** Sends the head of a request, does something once the server has accepted that, and sends the body. */
+  /** Sends the head of a request, runs `between` once the server has accepted it, and then sends the body. */
   async function sendInTwo(url: string, body: string, isChunked: boolean, between: () => unknown, more = {}) {
     const socket = await connectTo(url);
     const {
@@ -54,7 +54,7 @@ describeOnEach('a request whose body arrives late', () => {
     const continued = once(socket, 'data');
     socket.write(`${head.join('\r\n')}\r\n\r\n`);
     assert.match(String((await continued)[0]), /^HTTP\/1\.1 100 /);
-    // It may be refused before its body has come.
+    // The refusal can come before the body.
     const answer = readToEnd(socket);
     await between();
     socket.write(isChunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body);
@@ -67,7 +67,7 @@ describeOnEach('a request whose body arrives late', () => {
     ['a mutation in chunks', MUTATION, true],
   ] as const) {
     it(`is refused if its key was deleted meanwhile: ${what}`, async () => {
-      // More than once, so that the operation is prepared and the key verified.
+      // Repeated, so that the operation is prepared and the key cached.
       for (let time = 0; time < 3; time += 1)
         assert.equal((await query(test.url, key.secret, '{ online }')).status, 200);
       const answer = await sendInTwo(test.url, body, isChunked, () => test.keys.delete([key.id], OPERATOR));
@@ -87,7 +87,7 @@ describeOnEach('a request whose body arrives late', () => {
 
   describe('is judged by what its key may do by then, though somebody else has used that key again:', () => {
     const permission = 'API_KEY:CREATE_ANY';
-    /** A new key, and what takes something from it: if it is still accepted, it is remembered as it is then. */
+    /** A new key, and a function that reduces its access. If still accepted, the key is cached by then. */
     const losing = async (lose: Loss['lose'], more: object = {}) => {
       key = await createChild(test.keys, { roles: ['ADMIN'], ...more });
       return async () => {
@@ -101,7 +101,7 @@ describeOnEach('a request whose body arrives late', () => {
     };
     const LIST = JSON.stringify({ query: '{ apiKeys { edges { node { name } } } }' });
     const FORBIDDEN = /^HTTP\/1\.1 200 [^]*"code":"FORBIDDEN"[^]*"data":\{"apiKeys":null\}/;
-    /** How GraphQL answers: a key that may be used gets an answer, without what it may not read. */
+    /** GraphQL answers a key that is still accepted, without the fields that it cannot read. */
     const refusedBy = (loss: string, refused: 401 | 403) => (loss.includes('narrowed') ? FORBIDDEN : REFUSED[refused]);
     const doors: Record<string, (done: () => void) => RequestListener | Promise<RequestListener>> = {
       Hono: (done) => {
@@ -141,7 +141,7 @@ describeOnEach('a request whose body arrives late', () => {
     };
     for (const isChunked of [false, true])
       it(`GraphQL, ${isChunked ? 'in chunks' : 'at once'}`, async () => {
-        // Prepared, too.
+        // Prepared operations too.
         for (let time = 0; time < 3; time += 1) await sendInTwo(test.url, LIST, isChunked, () => {});
         for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
           const between = await losing(lose);
@@ -157,7 +157,7 @@ describeOnEach('a request whose body arrives late', () => {
       for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
         const between = await losing(lose);
         const answer = await sendInTwo(test.url, form, true, between, more);
-        // It names one of the permissions with which keys are read, whichever is asked first.
+        // The message names one of the permissions to read keys; which one depends on their order.
         assert.match(answer, REFUSED[refused], loss);
         assert.doesNotMatch(answer, /"active"/, loss);
       }
@@ -271,7 +271,7 @@ describeOnEach('a request whose body arrives late', () => {
           assert.doesNotMatch(answer, /set-cookie/i);
         });
 
-    /** The body of an application's request for its key. */
+    /** The request with which an application fetches its key. */
     const toToken = { path: '/oauth/token', type, by: 'Accept: */*' };
     const approved = async () => {
       const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope: 'role:ADMIN' });
@@ -296,7 +296,8 @@ describeOnEach('a request whose body arrives late', () => {
       assert.equal(await countKeys(test.store.repository), before);
     });
 
-    // A request has ended before a key does that lasts an hour; and what is agreed to is not bound to a place.
+    // Not expiry, since requests for consent end before the one-hour key does. Approvals are not bound to a network
+    // either.
     const losses = Object.entries(LOSSES).filter(([loss]) => loss !== 'it expires');
     for (const [loss, { lose }] of losses)
       if (!loss.includes('elsewhere') && loss !== 'it gets another secret')

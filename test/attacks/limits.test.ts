@@ -136,7 +136,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
         const found = await authenticate(test.keys, held.secret);
         return 'refused' in found && found.refused;
       };
-      // PostgreSQL tells of the change in a moment.
+      // PostgreSQL notifies of the change a moment later.
       await until(async () => (await reason()) !== false);
       assert.equal(await reason(), 'damaged', change);
     }

@@ -47,7 +47,7 @@ describe('two names look alike', () => {
     for (let number = 0; number < 0x110000; number += 1) {
       const character = String.fromCodePoint(number);
       if (!/^[\p{L}\p{M}\p{Nd}]$/u.test(character)) continue;
-      // Most are their own skeletons. To look each of them up takes long.
+      // Most characters are their own skeletons, and looking up each is slow.
       if (!table.has(number.toString(16)) && character.normalize('NFKD') === character) continue;
       const skeleton = computeSkeleton(character);
       if (computeSkeleton(skeleton) !== skeleton) wrong.push(number.toString(16));

@@ -47,12 +47,12 @@ for (const [demands, policy] of [
     });
     after(() => test.stop());
 
-    /** Asks for a change, and whether it is made. @returns the code of the error; null if it is made */
+    /** Attempts a change. @returns the error code; null if the change was made */
     const attempt = async ({ secret }: World, document: string, variables: object) => {
       const { body } = await query(test.url, secret, document, variables as Record<string, unknown>);
       return (body.errors?.[0]?.extensions['code'] as string | undefined) ?? null;
     };
-    /** The key that asks, and the key in question, if the first can see it. */
+    /** The calling key, and the target key if the caller can see it. */
     const asked = async ({ secret, target }: World) => {
       const { body } = await query(test.url, secret, 'query ($id: ID!) { apiKey(id: $id) { id } }', { id: target.id });
       if (!body.data?.['apiKey']) return undefined;
@@ -72,7 +72,7 @@ for (const [demands, policy] of [
           const [changes] = await test.keys.permittedChanges.possibleChanges([seen.apiKey], seen.principal);
           const told = changes!.find((one) => one.change === change)!;
           if (change === 'ENABLE' && world.target.disabledAt === null) {
-            // It is told of as of one that is disabled.
+            // The answer assumes a disabled key.
             if (world.caller.id === world.target.id || world.target.id === world.caller.createdBy) continue;
             await test.keys.setEnabled(world.target.id, false, OPERATOR);
           }
@@ -105,7 +105,7 @@ for (const [demands, policy] of [
         for (const { grants, what, isOffered } of choices(granted)) await create(grants, end, isOffered, what);
         const some = choices(granted).find(({ isOffered }) => isOffered);
         if (!some) continue;
-        // Without an end, it gets that of the key that creates it.
+        // Without an expiry, a new key gets that of its creator.
         if (ends.required && world.caller.expiresAt === null) await create(some.grants, null, false, 'never');
         if (!ends.required) await create(some.grants, null, true, 'never');
         if (ends.latest !== null) await create(some.grants, formatTime(ends.latest + 1000), false, 'too late');

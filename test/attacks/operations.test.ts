@@ -19,7 +19,7 @@ import { createPrincipal, principalOf } from '../support/keys.ts';
 import { query, type TestService } from '../support/server.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 
-/** The outcome of a try: a change that writes nothing is not `done`. */
+/** The outcome of an attempt. A change that writes nothing is not `done`. */
 type Outcome = 'done' | 'no key' | 'refused' | `other: ${string}`;
 
 type Fields = Record<string, string>;
@@ -30,34 +30,34 @@ interface ConsoleForm {
   readonly page?: string;
   readonly form: string;
   readonly fields?: Fields;
-  /** Fields that the page would have filled in, had it shown the form. */
+  /** Hidden fields that the page would have filled in. */
   readonly unseen?: Fields;
-  /** The status for visitors who have not signed in, where they are not sent to sign in. */
+  /** The status without a session, unless it redirects to the sign-in page. */
   readonly withoutKey?: number;
 }
 
-/** A key, and what an application asks for: each try has its own. */
+/** A key and a request of an application. Each attempt has new ones. */
 interface Target {
   readonly key: ApiKey;
   readonly request: ConsentRequest;
   readonly userCode: string;
 }
 
-/** Each door by which an operation can be reached, with how it is tried there. */
+/** Every door to an operation, and how to try it there. */
 interface Doors {
-  /** The root field, as it is written in a document. */
+  /** The root field in a document. */
   readonly graphql: string;
-  /** Its input in the table, where it is one on keys. */
+  /** The input for the operations table, if it is an operation on keys. */
   readonly input?: object;
-  /** The same by a method of the library. */
+  /** The method of the library. */
   readonly library?: (keys: OpenKeys, by: By) => Promise<unknown>;
-  /** Each page of the console that needs it, and each form that it is sent by, with the page that has it. */
+  /** The console's pages that need the operation, and the forms that send it, with their pages. */
   readonly console?: readonly (string | ConsoleForm)[];
 }
 
 const sha256 = 'a'.repeat(64);
 let made = 0;
-/** A key that each caller may create that may create any. */
+/** A key that any caller who can create keys is able to create. */
 const newKey = () => ({ name: `Made ${(made += 1)}`, permissions: ['ONLINE:READ_ANY' as Permission] });
 const declaredKey = () => ({ ...newKey(), description: null, roles: [], expiresAt: null });
 const newKeyForm = () => ({ name: newKey().name, permission: 'ONLINE:READ_ANY' });
@@ -65,10 +65,10 @@ const GRANTED = 'permissions: [{ resource: ONLINE, actions: [READ_ANY] }]';
 
 const selection = { first: 1, offset: 0, sort: 'CREATED', descending: true } as const;
 
-/** The operations of the core and of features. */
+/** The operations of the core and of the features. */
 const ALL: Operations = Object.assign({}, OPERATIONS, ...FEATURES.map(({ operations = {} }) => operations));
 
-/** Every operation, at each of its doors, on a key and a request of an application. */
+/** Every operation, at each of its doors, for a key and a request of an application. */
 const triesOn = ({ key, request, userCode }: Target): Readonly<Record<string, Doors>> => {
   const { id, name } = key;
   const ids = [id];
@@ -80,7 +80,7 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<string, Do
     unseen: { planned: '0 of 0' },
   });
   return {
-    // The page of one's own key is also one of the operation apiKey.
+    // A key's own page also needs the operation apiKey.
     me: { graphql: 'me { id }' },
     online: { graphql: 'online' },
     info: { graphql: 'info { name }' },
@@ -242,7 +242,7 @@ const ALL_PERMISSIONS = (() => {
   return resources.flatMap((resource) => actions.map((action): Permission => `${resource}:${action}`));
 })();
 
-/** Everything but a permission, and the one that includes it. */
+/** All permissions except this one and those that include it. */
 function allBut(needed: Permission): Permission[] {
   return ALL_PERMISSIONS.filter((permission) => permission !== needed && permission !== needed.replace('_OWN', '_ANY'));
 }
@@ -263,13 +263,13 @@ async function tried(work: () => unknown): Promise<Outcome> {
   }
 }
 
-/** A caller: its secret, if it sends one, and the key that has it, if one does. */
+/** A caller, with its secret and key if it has them. */
 interface Caller {
   readonly secret: string | undefined;
   readonly principal: Principal | undefined;
 }
 
-/** The outcome in the console; a page that does not show the form does not keep it from being sent. */
+/** The outcome in the console. A form is sent even if the page does not show it. */
 async function triedInConsole(
   test: TestService,
   secret: string | undefined,
@@ -291,16 +291,16 @@ async function triedInConsole(
   return meant.get(shown.status) ?? `other: ${shown.status} ${shown.text}`;
 }
 
-/** Puts a visitor on a page with a form that it was not shown. */
+/** Adds a form to a page that did not show it. */
 function sendsUnseen(visitor: Visitor, form: string): void {
   const html = `<form action="${form}" method="post"></form>`;
   visitor.page = { status: 200, headers: new Headers(), text: '', path: '', html };
 }
 
-/** The environment of a command whose user has logged in nowhere. */
+/** The environment of a user without saved logins. */
 const LOGGED_OUT = { HOME: '/nonexistent', XDG_DATA_HOME: '/nonexistent' };
 
-/** The outcome of an operation at each door, each time on what `target` gives. */
+/** The outcome of an operation at each door, each time on a new target. */
 async function outcomes(
   test: TestService,
   library: OpenKeys,
@@ -355,7 +355,7 @@ async function outcomes(
   return found;
 }
 
-/** The number of the last change; refused requests are noted later. */
+/** The number of the last change. Refused requests are recorded later. */
 async function lastEntry({ keys }: TestService): Promise<number | undefined> {
   return (await keys.audit.read({ first: 1, outcome: 'DONE' }, OPERATOR))[0]?.number;
 }
@@ -366,7 +366,7 @@ describeOn('sqlite', 'each operation, at each door', () => {
   const callers = new Map<string, Caller>();
   let asked: Omit<Target, 'key'> | undefined;
 
-  /** A key for each set of permissions; `narrowed` by its parent, which had all when it created it. */
+  /** A key with these permissions. If `narrowed`, its parent had all of them when it created the key, and lost some. */
   async function callerWith(permissions: readonly Permission[], narrowed = false): Promise<Caller> {
     const known = JSON.stringify([permissions, narrowed]);
     const name = `Caller ${callers.size}`;
@@ -411,7 +411,7 @@ describeOn('sqlite', 'each operation, at each door', () => {
       return { key, ...asked };
     };
 
-    /** Asserts that all doors answer the same, and so, and that a refused operation leaves the store as it was. */
+    /** Asserts that all doors give the expected outcome, and that a refused operation changes nothing. */
     async function assertAll(caller: Caller, expected: Outcome): Promise<void> {
       const one = await target();
       const before = await lastEntry(test);

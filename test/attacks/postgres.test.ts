@@ -20,7 +20,7 @@ import { query } from '../support/server.ts';
 import { Visitor } from '../features/console/support/console.ts';
 import { until } from '../support/until.ts';
 
-/** The SQL of docs/postgresql.md, for a role of a test and the schema of its store. */
+/** The SQL of docs/postgresql.md, with a test's role and schema. */
 function grantsFor(store: string, role: string): string {
   const text = readFileSync(join(ROOT, 'docs/postgresql.md'), 'utf8');
   const [, statements] = /^```sql\n(create role [^]*?)^```/m.exec(text)!;

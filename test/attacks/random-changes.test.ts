@@ -19,7 +19,7 @@ describeOnEach('whatever changes keys', (dialect) => {
   let here: TestKeys;
   let other: TestKeys;
   let fresh: TestKeys;
-  /** Every secret that was ever made. */
+  /** All secrets ever made. */
   let secrets: string[];
   /** The ids of their keys. */
   let ids: string[];
@@ -33,7 +33,7 @@ describeOnEach('whatever changes keys', (dialect) => {
   });
   const open = (database: string) => openTestKeys({ database });
 
-  /** The fate of each secret in a process that remembers keys. */
+  /** What a process that caches keys answers for each secret. */
   const remembered = async () => {
     const answers = [];
     for (const secret of secrets) {
@@ -42,7 +42,7 @@ describeOnEach('whatever changes keys', (dialect) => {
     }
     return answers;
   };
-  /** And where none is. */
+  /** What an uncached process answers. */
   const asked = async () => {
     const answers = [];
     for (const secret of secrets) {
@@ -55,7 +55,7 @@ describeOnEach('whatever changes keys', (dialect) => {
   let names = 0;
   const changes: Record<string, (by: TestKeys) => Promise<unknown>> = {
     async create({ keys }) {
-      // By a key, if the one that is picked may.
+      // By a key, if the random one is allowed to.
       const result = secrets.length > 0 ? await authenticate(keys, random.pick(secrets)) : undefined;
       const isAdmin = result && 'principal' in result && result.principal.access.has('API_KEY', 'CREATE_ANY');
       const actor = isAdmin ? result.principal : OPERATOR;
@@ -91,7 +91,7 @@ describeOnEach('whatever changes keys', (dialect) => {
     replaceSecretByHand: byHand((id) => `update api_keys set digest = '${digestSecret(id)}' where id = '${id}'`),
     cutOffByHand: byHand((id) => `update api_keys set created_by = null where id = '${id}'`),
     ...(dialect === 'sqlite' && {
-      // No trigger of a deletion hears of the key that goes.
+      // `replace` fires no delete trigger.
       replaceByHand: byHand(
         (id) => `insert or replace into api_keys (id, name, fields, roles, permissions, public_id, digest, created_at,
           expires_at, disabled_at, managed, short_text, long_text, name_skeleton)
@@ -115,11 +115,11 @@ describeOnEach('whatever changes keys', (dialect) => {
       }
       await new Promise(setImmediate);
       const expected = await asked();
-      // Another process on PostgreSQL is heard a moment later.
+      // On PostgreSQL, the notification arrives a moment later.
       if (dialect === 'postgres')
         await until(async () => JSON.stringify(await remembered()) === JSON.stringify(expected));
       assert.deepEqual(await remembered(), expected, `step ${step}: ${change}`);
-      // Lasting refusals teach nothing.
+      // Lasting refusals need no further checks.
       const isOver = (answer: unknown) => answer === 'unknown' || answer === 'expired' || answer === 'rotated';
       secrets = secrets.filter((_, index) => !isOver(expected[index]));
       ids = (await fresh.store.repository.findBy('id', ids)).map(({ id }) => id);

@@ -26,13 +26,13 @@ import { Consent } from '../../src/features/consent/consent.ts';
 import { STORES } from '../support/features.ts';
 import { applyOperations } from '../../src/features/apply/operations.ts';
 
-/** `SVC_API_TEST_SEEDS=1,2,3 SVC_API_TEST_STEPS=2000` for other worlds, and longer ones. */
+/** Set `SVC_API_TEST_SEEDS=1,2,3` and `SVC_API_TEST_STEPS=2000` for other and longer runs. */
 const SEEDS = (process.env['SVC_API_TEST_SEEDS'] ?? '20261123,7').split(',').map(Number);
 const STEPS = Number(process.env['SVC_API_TEST_STEPS'] ?? 200);
 
 const MINUTE = 60_000;
 const NAMES = ['Alpha', 'Bravo', 'Charlie', 'Delta', 'Echo', 'Foxtrot', 'Golf', 'Hotel', 'India', 'Juliett'];
-/** Each field with the permission that it takes. */
+/** Each field with the permission that it needs. */
 const FIELDS = {
   me: 'ME:READ_OWN',
   online: 'ONLINE:READ_ANY',
@@ -44,32 +44,32 @@ const FIELDS = {
 const PROBE = `{ me { id } online info { name } permissions { resources }
   auditLog(first: 1) { pageInfo { hasNextPage } } apiKeys(first: 1) { pageInfo { hasNextPage } } }`;
 
-/** A request of an application that was agreed to. */
+/** An approved request of an application. */
 interface Agreed {
   deviceCode: string;
-  /** The secret of the key that agreed; undefined for the operator. */
+  /** The secret of the approving key; undefined for the operator. */
   by: string | undefined;
   granted: Granted;
   ends: number | null;
 }
 
-/** A world of keys, and what they may do by the model. */
+/** Keys, and their permissions according to the model. */
 class World {
   readonly random: Random;
   readonly server: TestService;
-  /** The store as the command line has it open. */
+  /** The store as opened by the command line. */
   readonly here: TestKeys;
   readonly inspector: string;
-  /** Answers about secrets by an edge that follows the server. */
+  /** An edge that follows the server. */
   readonly edge: { store: EdgeStore; keys: OpenKeys };
   readonly model: KeyModel;
-  /** Every secret that was ever made. */
+  /** All secrets ever made. */
   readonly secrets = new Set<string>();
-  /** Secrets that nobody has used yet. */
+  /** Secrets that no request has used yet. */
   readonly unseen = new Set<string>();
   readonly backups: { file: string; keys: ReadonlyMap<string, ModelKey> }[] = [];
   readonly agreed: Agreed[] = [];
-  /** The key that does something by its new secret, if it does. */
+  /** The key that acts with its new secret, if any. */
   #acting: Pick<ModelKey, 'id' | 'secret'> | undefined;
   #count = 0;
 
@@ -95,14 +95,14 @@ class World {
     return [...this.model.keys.values()];
   }
 
-  /** One of them: mostly one that a backup has, too, since it can lose something that comes back, or must not. */
+  /** A random key. Mostly one in the last backup, so that restoring matters for it. */
   key(): ModelKey {
     const { keys } = this.backups.at(-1) ?? {};
     const old = this.keys().filter(({ id }) => keys?.has(id));
     return this.random.pick(old.length > 0 && this.random.chance(0.6) ? old : this.keys());
   }
 
-  /** Some that has not the name of a key, or any. */
+  /** A random name: if `isFree`, one without a key. */
   name(isFree: boolean): string {
     const free = NAMES.filter((name) => !this.model.named(name));
     return isFree && free.length > 0 ? this.random.pick(free) : this.random.pick(NAMES);
@@ -115,12 +115,12 @@ class World {
     return { roles, permissions: [...new Set(permissions)] };
   }
 
-  /** When something ends, if ever. */
+  /** A random expiry, or none. */
   end(): number | null {
     return this.random.chance(0.7) ? null : this.now + MINUTE * this.random.pick([5, 30, 120]);
   }
 
-  /** The actor: the operator on the store, or a key by the commands on a server. */
+  /** The caller: the operator on the store, or a key whose commands go to a server. */
   actor(): { by: string | undefined; door: Client } {
     const { random, here, server } = this;
     if (this.secrets.size === 0 || random.chance(0.35)) {
@@ -137,19 +137,19 @@ class World {
     return { by, door: serverClient({ server: server.url, key: by }) };
   }
 
-  /** Has written that the key has used its secret. */
+  /** Writes pending uses of the acting key. */
   async finishUse(): Promise<void> {
     await this.server.keys.finishActivity();
     if (this.#acting) this.model.use(this.#acting);
     this.#acting = undefined;
   }
 
-  /** The id of who creates something. */
+  /** The id of the key that creates something. */
   creator(by: string | undefined): string | null {
     return by === undefined ? null : this.model.acceptedBy(by)!.key.id;
   }
 
-  /** Requires that a key was allowed to do what it did. */
+  /** Asserts that the key was allowed to make this change. */
   check(
     by: string | undefined,
     ...change: [before: ModelKey | undefined, after: Omit<ModelKey, 'id' | 'secret'> | undefined]
@@ -157,7 +157,7 @@ class World {
     if (by !== undefined) assert.equal(this.model.whyNot(by, ...change), undefined);
   }
 
-  /** Takes up a key that was created. */
+  /** Adds a new key to the model. */
   add(by: string | undefined, key: Omit<ModelKey, 'creator'>, creator = this.creator(by)): void {
     this.check(by, undefined, { ...key, creator });
     this.model.keys.set(key.id, { ...key, creator });
@@ -169,7 +169,7 @@ class World {
     if (this.random.chance(0.3)) this.unseen.add(secret);
   }
 
-  /** A change of a key that is there. */
+  /** Applies a change to the model. */
   change(by: string | undefined, id: string, change: ModelChange): void {
     const before = this.model.keys.get(id)!;
     const after = { ...before, ...change };
@@ -177,7 +177,7 @@ class World {
     this.model.keys.set(id, after);
   }
 
-  /** The permissions of a secret at the server, among those asked for. */
+  /** The permissions of a secret according to the server, among those in FIELDS. */
   async ask(secret: string): Promise<string[] | undefined> {
     const { status, body } = await query(this.server.url, secret, PROBE);
     if (status === 401) return undefined;
@@ -188,7 +188,7 @@ class World {
     return Object.entries(FIELDS).flatMap(([field, permission]) => (refused.has(field) ? [] : [permission]));
   }
 
-  /** All that a secret may do, as another key is told (RFC 7662). */
+  /** All permissions of a secret by token introspection (RFC 7662). */
   async introspect(secret: string): Promise<string[] | undefined> {
     const response = await fetch(`${this.server.url}/introspect`, {
       method: 'POST',
@@ -201,7 +201,7 @@ class World {
     return PERMISSIONS.filter((permission) => all.has(permission));
   }
 
-  /** Compares what secrets may do at an edge with the model, once it has asked its origin. */
+  /** Compares an edge that has caught up with the model. */
   async compareEdge(): Promise<void> {
     const { store, keys } = this.edge;
     const began = performance.now();
@@ -218,7 +218,7 @@ class World {
     }
   }
 
-  /** Compares what each secret may do with the model: nothing more, and nothing less. */
+  /** Compares the permissions of each secret with the model. */
   async compare(): Promise<void> {
     const { model } = this;
     for (const secret of this.secrets) {
@@ -232,7 +232,7 @@ class World {
       if (accepted?.isCurrent) model.use(accepted.key);
     }
     await this.server.keys.finishActivity();
-    // Those of which no key and no backup knows can teach nothing more.
+    // Secrets that are in no key or backup need no further checks.
     const known = [model.keys, ...this.backups.map(({ keys }) => keys)].flatMap((keys) => [...keys.values()]);
     const kept = new Set(known.flatMap(({ secret, previous }) => [secret, previous?.secret]));
     for (const secret of this.secrets) if (!kept.has(secret)) this.secrets.delete(secret);
@@ -250,8 +250,8 @@ const NEW = { isDisabled: false, isManaged: false, previous: null };
 const delivery = { deliver: () => {} };
 
 /**
- * The possible steps. Each asks the program by some door, which may refuse by a `KeysError`, and then changes the model,
- * where what a key did must be what it may do.
+ * The possible steps. Each calls the program through some door. Unless that refuses with a `KeysError`, the step checks
+ * the change against the model and applies it there.
  */
 const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   async create(world) {
@@ -363,7 +363,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     const before = new Map(names.map((name) => [name, model.named(name)]));
     const pruned = rules.prune ? world.keys().filter(({ name, isManaged }) => isManaged && !names.includes(name)) : [];
     for (const key of pruned) world.check(by, key, undefined);
-    // All by what was so before: a file can take from the key that applies it.
+    // Checked against the state before, because a file can reduce the permissions of the key that applies it.
     const changes = declared.map(({ name, roles, permissions, expiresAt: ends, enabled }) => {
       const there = before.get(name);
       const is = {
@@ -436,7 +436,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   async wait(world) {
     world.now += MINUTE * world.random.pick([1, 10, 45]);
   },
-  /** As a clock that is set right does. */
+  /** Like a clock that is corrected. */
   async stepBack(world) {
     world.now -= 500;
   },
@@ -480,7 +480,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   },
 };
 
-/** The more frequent steps. */
+/** How often each step is taken. */
 const OFTEN = `create create create update update apply agree redeem adopt rotate rotate rotate finishRotation
   rollBackRotation switch switch switch restore restore restore adopt`.split(/\s+/);
 

@@ -28,7 +28,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
   const revoke = (token: string, more: Record<string, string> = {}) =>
     postJson(`${test.url}/oauth/revoke`, { client_id: APP.id, token, ...more });
 
-  /** A key that the application was given, as it is authenticated. */
+  /** A key that an application received, authenticated. */
   async function given(scope = 'DOCKER:READ_ANY', parameters: Record<string, string> = {}) {
     const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope, ...parameters });
     const consent = test.keys.feature(Consent);

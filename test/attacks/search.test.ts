@@ -15,7 +15,7 @@ import { storedKey } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { migratedStore } from '../support/temp.ts';
 
-/** Pieces of names, descriptions and searches: few, so that they often occur in one another. */
+/** Few fragments, so that they often occur in one another's names, descriptions and searches. */
 const WORDS = 'a|B|ab|key|KEY|k| |  |1|12|straße|STRASSE|ß|ς|Σ|é|e\u0301|\u0301|日|日本|語|😀|ﬁ|İ|\u0001'.split('|');
 const SIGNS = ['%', '_', '\\', '"', '""', "'", '*', '^', '-', '(', ':', 'AND', ' OR ', 'NEAR'];
 const PIECES = [...WORDS, ...SIGNS];
@@ -30,14 +30,14 @@ function textOf(random: Random, most: number): string {
 
 function keysOf(random: Random, count: number): StoredKey[] {
   const ids: string[] = [];
-  // Few keys create others, or more than are looked at one by one.
+  // The number of creators is either small, or above the limit for checking each.
   const creating = random.pick([0.02, 0.9]);
   return Array.from({ length: count }, () => {
     const id = randomUUID();
     const creator = random.chance(0.7) && ids.length > 0 ? random.pick(ids) : null;
     if (random.chance(creating)) ids.push(id);
     return storedKey(id, {
-      // Many have a text that an index would have to find in most of them.
+      // Many names contain a text that makes an index useless.
       name: (random.chance(0.9) ? 'common' : '') + textOf(random, 6) + id,
       owner: random.chance(0.3) ? random.pick(OWNERS) : null,
       tags: [...new Set(random.some(TAGS, 2))],
@@ -51,7 +51,7 @@ function keysOf(random: Random, count: number): StoredKey[] {
   });
 }
 
-/** The expected result of a query, by a plain look at each of the keys, which are in the order of the list. */
+/** The expected result of a query, found by checking each key in the list's order. */
 function expected(keys: readonly StoredKey[], query: ListQuery, uses: ReadonlyMap<string, number | null>): string[] {
   const byId = new Map(keys.map((key) => [key.id, key]));
   const { search = '', roles, ownedBy, owner, tags = [], createdBy, expires, status, unusedSince, neverUsed } = query;
@@ -100,7 +100,7 @@ function queryOf(random: Random, keys: readonly StoredKey[]): Omit<ListQuery, 'l
   };
 }
 
-/** When keys were last used, if they were: of some, all requests were refused. */
+/** When keys were last used. For some, all requests were refused. */
 function usesOf(random: Random, keys: readonly StoredKey[]): Map<string, number | null> {
   const times = random.chance(0.5) ? 60 : 5;
   return new Map(
@@ -127,7 +127,7 @@ describeOnEach('a search of keys', (dialect) => {
       await writer.port(USE).add(counted);
       await writer.delete([gone.id]);
     });
-    // Then what is looked through in parts has several.
+    // A gap in the row ids, so that the search by ranges has several.
     if (dialect === 'sqlite')
       await changeDirectly(
         database,

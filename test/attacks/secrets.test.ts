@@ -48,7 +48,7 @@ describe('a secret that is typed in the wrong place', () => {
   for (const args of places) {
     const shown = args.join(' ').replaceAll(typed, 'SECRET').replaceAll(secret, 'SECRET');
     it(`is not repeated, nor is an escape sequence: ${shown}`, async () => {
-      // Verbs handle their errors themselves; the rest is refused before a command runs, or by a server.
+      // Verbs handle their own errors. Other failures occur before a command runs, or in a server.
       const run = args[0] === 'apikey' && /^[a-z]+$/.test(args[1]!) ? runCliHere : runCli;
       const { stdout, stderr, code } = await run(args, { cwd: tempFolder(), env: { SVC_API_DATABASE: tempStore() } });
       const output = stdout + stderr;
