@@ -38,7 +38,7 @@ describe('where the only way out is a proxy', () => {
     http_proxy: url,
     no_proxy: '',
   });
-  /** Runs code of a module in a program of its own: Node reads the variables as it starts. */
+  /** Runs a module's code in a new process, since Node reads these variables at the start. */
   const run = async (code: string, env: NodeJS.ProcessEnv) => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
       env: { ...cleanEnv(env) },

@@ -19,7 +19,7 @@ const PAGE = 'docs/notices.md';
 
 describe('a receiver of docs/notices.md', () => {
   let test: TestKeys;
-  /** Makes a notice, which goes to some receiver. @returns the dispatcher's log */
+  /** Delivers a notice to a receiver. @returns the dispatcher's log */
   const tell = async (receiver: Pick<Receiver, 'url' | 'secret'>) => {
     const server = testCourier(test, destinationOf(receiver as Receiver));
     await server.run();
@@ -44,7 +44,7 @@ describe('a receiver of docs/notices.md', () => {
     assert.ok(code.includes("listen(8080, '127.0.0.1')"));
     mkdirSync(join(folder, 'node_modules'));
     symlinkSync(join(ROOT, 'node_modules/standardwebhooks'), join(folder, 'node_modules/standardwebhooks'));
-    // Here the port may be taken.
+    // The documented port can be taken on this machine.
     writeFileSync(join(folder, 'receiver.mjs'), code.replace('8080', String(port)));
     const child = spawn(process.execPath, ['receiver.mjs'], {
       cwd: folder,

@@ -10,10 +10,10 @@ import { needsLinux } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const DRIVER = 'better-sqlite3';
-/** The binary that this machine uses. */
+/** The binary for this machine. */
 const BINARY = `prebuilds/${existsSync('/etc/alpine-release') ? 'linuxmusl' : 'linux'}-${process.arch}.node`;
 
-/** An installation of the built package, with another binary of the driver. */
+/** An installation of the built package with a changed driver. */
 function installed(change: (path: string) => void): string {
   const root = join(tempFolder(), 'node_modules/svc-api');
   for (const part of ['bin', 'dist', 'package.json', 'oclif.manifest.json', 'schemas'])
@@ -32,7 +32,7 @@ function run(root: string, args: readonly string[]): Promise<Finished> {
   return finished(spawn(process.execPath, [join(root, 'bin/run.js'), ...args], { env: cleanEnv() }));
 }
 
-/** A server of an installation, on a free port. */
+/** Starts a server of an installation on a free port. */
 async function startServer(root: string, args: readonly string[]): Promise<{ url: string; stop: () => Promise<void> }> {
   const server = spawn(process.execPath, [join(root, 'bin/run.js'), ...args, '--port', '0'], {
     env: cleanEnv({ LOG_LEVEL: 'error' }),
@@ -48,14 +48,14 @@ async function startServer(root: string, args: readonly string[]): Promise<{ url
   return { url: url!, stop };
 }
 
-/** The answer of a server to a request that makes a key there. */
+/** Creates a key through a server. @returns the server's answer */
 async function createByServer(url: string, secret: string, name: string): Promise<string> {
   const query = `mutation { createApiKey(input: { name: "${name}", roles: [GUEST] }) { key } }`;
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
   return (await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })).text();
 }
 
-/** As on an older system: it asks for a version of glibc that no system has. */
+/** Like an old system: requires a glibc version that does not exist. */
 function needsNewerGlibc(driver: string): void {
   const path = join(driver, BINARY);
   const binary = readFileSync(path, 'latin1').replaceAll('GLIBC_2.34\0', 'GLIBC_9.34\0');
@@ -89,7 +89,7 @@ for (const [why, change, reason] of CASES) {
       const created = await run(root, ['apikey', 'create', '--name', 'A', '--roles', 'ADMIN', '--database', database]);
       assert.equal(created.code, 0, created.stderr);
       const { url, stop } = await startServer(root, ['serve', '--database', database]);
-      // The thread that writes opens it, too.
+      // The writer thread loads it, too.
       const answer = await createByServer(url, created.stdout.trim(), 'B');
       await stop();
       assert.match(answer, /"key":"svc_/);
@@ -122,7 +122,7 @@ for (const [why, change, reason] of CASES) {
       );
     });
 
-    // Both cases are the same there: the driver is not loaded.
+    // On musl, both changes have the same effect: the driver does not load.
     if (change === needsNewerGlibc) return;
 
     it('is not asked for where the keys are in PostgreSQL, by any command', async () => {

@@ -15,7 +15,7 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf
   commands: Record<string, { id: string; group?: string; isAtTop?: boolean }>;
 };
 
-/** The output of the program, which must succeed. */
+/** The output of the program. Fails if it fails. */
 async function outputOf(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string> {
   const { stdout, stderr, code } = await (env ? runCli(args, { env }) : runProgramHere(args));
   assert.deepEqual([stderr, code], ['', 0], args.join(' '));
@@ -24,7 +24,7 @@ async function outputOf(args: readonly string[], env?: NodeJS.ProcessEnv): Promi
 
 const PROGRAM = new URL('../../dist/cli/own-program.js', import.meta.url).href;
 
-/** Pages of help at a width, which is read from the environment once: one program prints them all. */
+/** Help pages at a width, all from one process because the width is read once. */
 async function atWidth(width: number, pages: readonly (readonly string[])[]): Promise<string[]> {
   const program = `
     const { runOwnProgram } = await import('${PROGRAM}');
@@ -39,13 +39,13 @@ async function atWidth(width: number, pages: readonly (readonly string[])[]): Pr
   return stdout.split('\f').slice(1);
 }
 
-/** The sections of a page, by their headers. */
+/** The sections of a page, by header. */
 function sectionsOf(page: string): Record<string, string> {
   const [, ...parts] = page.split(/^(?=[A-Z][A-Z ]+$)/m);
   return Object.fromEntries(parts.map((part) => [part.split('\n', 1)[0]!, part]));
 }
 
-/** The environment variables that a source reads: as properties, by destructuring, or by a table of them. */
+/** The environment variables that a source file reads: as properties, by destructuring, or from a table. */
 function variablesReadBy(text: string): string[] {
   const properties = text.matchAll(/\benv(?:\.|\[')([A-Z][A-Z_]+)/g);
   const listed = text.matchAll(/\bvariable: '([A-Z][A-Z_]+)'/g);
@@ -301,7 +301,7 @@ describe('the help topics', () => {
     const read = sources.flatMap(variablesReadBy);
     for (const name of ['SVC_API_PORT', 'NODE_DISABLE_COMPILE_CACHE', 'COLUMNS'])
       assert.ok(read.includes(name), `${name} is read`);
-    // OpenTelemetry's own are named as one.
+    // The help lists OpenTelemetry's variables as one.
     for (const name of new Set(read.map((each) => each.replace(/^OTEL_.*/, 'OTEL_…'))))
       assert.ok(page.includes(name), name);
     const names = ENVIRONMENT.map(({ name }) => name);

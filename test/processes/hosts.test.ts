@@ -17,10 +17,10 @@ const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf
 };
 /** Our commands and their aliases. */
 const OUR_IDS = Object.entries(MANIFEST.commands).flatMap(([id, { aliases }]) => [id, ...aliases]);
-/** Commands of the host with names that our own program has at its top. */
+/** The host's own commands, with the same names as our top-level ones. */
 const HOSTS_OWN = ['doctor', 'login', 'notices/list', 'notices/test', 'routes'];
 
-/** A host CLI beside which this checkout is installed. */
+/** A host CLI with this checkout as a plugin. */
 function newHost(separator: string, plugins: readonly string[], settings?: unknown): string {
   const folder = join(tempFolder(), 'acme');
   cpSync(join(ROOT, 'examples/host-cli/bin'), join(folder, 'bin'), { recursive: true });
@@ -87,7 +87,7 @@ for (const separator of [' ', ':']) {
       }
     });
 
-    // The separator makes no difference.
+    // The separator makes no difference here.
     if (separator === ' ')
       it('runs each of ours by its long name', async () => {
         const database = tempStore();
@@ -174,7 +174,7 @@ describe('a host that chooses features', () => {
     Object.entries(MANIFEST.commands).filter(([, { feature }]) => feature === undefined || features.includes(feature));
   const hostWith = (features: unknown) => newHost(' ', ['svc-api'], { features });
 
-  /** The commands, topics and text of its help, after oclif has run its hooks. */
+  /** The commands, topics and help of a host, after oclif's hooks. */
   const offered = async (folder: string) => {
     const program = `
       import { Config } from '@oclif/core';
@@ -308,7 +308,7 @@ describe('a host that chooses features', () => {
     try {
       const visitor = new Visitor(served.url);
       await visitor.signIn(key);
-      // One query of each page is enough.
+      // One link with a query is enough for each page.
       const links = new Map([['', '']]);
       for (const link of links.values()) {
         const { status, html } = await visitor.open(link);

@@ -5,7 +5,7 @@ import { run } from '../support/host.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** The part of `test/support/hooks.ts` that finds leaks. */
+/** The leak detection of `test/support/hooks.ts`. */
 const HOOKS = `
 import { failOnLeaks, nameTest, watchForLeaks } from '${join(ROOT, 'test/support/leaks.ts')}';
 export const mochaHooks = { beforeAll: watchForLeaks, beforeEach() { nameTest(this.currentTest.fullTitle()); }, afterAll: [failOnLeaks] };

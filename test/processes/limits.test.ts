@@ -8,9 +8,9 @@ import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { cleanEnv } from '../support/process.ts';
 
 const CHILD = fileURLToPath(new URL('../support/limits-child.ts', import.meta.url));
-/** So slow that nothing becomes available again while the test runs. */
+/** So slow that nothing becomes available again during the test. */
 const LIMIT = '1000/month';
-/** The most requests that one process leases at a time. */
+/** The largest number of requests that a process leases at once. */
 const LARGEST_LEASE = 100;
 
 interface Spent {
@@ -36,7 +36,7 @@ describeOnEach('processes that share a limit', () => {
     child.stdin!.write('begin');
     return JSON.parse(await said(child)) as Spent;
   };
-  /** How many requests each of some processes accepts, which begin at once. */
+  /** Starts several processes at once. @returns how many requests each accepted */
   const spend = async (...requests: number[]): Promise<number[]> => {
     const children = requests.map((each) => start('spend', each));
     for (const child of children) assert.equal(await said(child), 'ready\n');

@@ -6,11 +6,11 @@ import { workOf } from '../support/work.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const FEWER = 500;
-/** The larger store has FACTOR times the keys, and needs at most TOLERANCE times as much work for each. */
+/** The larger store has FACTOR times as many keys. The work per key may grow by TOLERANCE at most. */
 const [FACTOR, TOLERANCE] = [4, 1.5];
 
 describeOnEach('verifying a log, and comparing keys with it,', () => {
-  /** How many calls of functions both need, in thousands. */
+  /** How many thousand function calls both need. */
   async function workFor(entries: number): Promise<number> {
     const { keys, store } = await openTestKeys();
     const line = (_: unknown, index: number) => ({

@@ -14,7 +14,7 @@ const THIRTY = ['DOCKER', 'VMS', 'ARRAY', 'DISK']
   .flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}` as const))
   .slice(0, 30);
 
-/** A store whose keys are hard to fit into a line. */
+/** A store with keys that do not fit on a line. */
 async function storeOfMany(): Promise<TestCli> {
   const cli = testCli();
   const { keys, store, time } = await openTestKeys({ database: cli.database });

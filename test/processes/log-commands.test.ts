@@ -20,13 +20,11 @@ import { Receiver, stopReceivers } from '../support/webhook.ts';
 import { authenticate } from '../support/keys.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 
-/** A line of the log. */
 interface Line extends Record<string, unknown> {
   level: number;
   msg: string;
 }
 
-/** The result of a command. */
 interface Ran {
   stdout: string;
   lines: Line[];
@@ -36,15 +34,15 @@ interface Ran {
 const LEVELS = { debug: 20, trace: 10 } as const;
 type Level = keyof typeof LEVELS;
 
-/** A line in the log for every store that is used. */
+/** Logged for every store that is opened. */
 const STORE = 'the store was opened';
 const CHANGE = 'a transaction ended';
 const FILE = 'a file was opened for this process alone';
 const CONNECTED = 'a connection to PostgreSQL was opened';
-/** After each of these, there are statements. */
+/** SQL statements can follow each of these. */
 const OPENED = [STORE, FILE, CONNECTED];
 
-/** Each command, how to run it, and what the log must say that it did. */
+/** A command, how to run it, and what it must log. */
 interface Run {
   args: string[];
   says: string[];
@@ -52,23 +50,22 @@ interface Run {
   env?: NodeJS.ProcessEnv;
   input?: string;
 }
-/** Runs of each command, one or several. */
 type Runs = Record<string, Run | Run[]>;
 
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
   commands: Record<string, { id: string; isAtTop?: boolean }>;
 };
 
-/** A world of its own, in which each command has something to do. */
+/** A store and other set-up in which each command has something to do. */
 class World {
   readonly folder = tempFolder();
   readonly cli = testCli(join(this.folder, 'keys.sqlite'));
-  /** Texts that no line may have. */
+  /** Texts that must not be logged. */
   readonly hidden = new Set<string>();
 
   hide(secret: string): string {
     this.hidden.add(secret);
-    // The text after the public id.
+    // The part after the public id.
     this.hidden.add(secret.slice(17));
     const digest = createHash('sha256').update(secret).digest();
     for (const form of ['hex', 'base64', 'base64url'] as const) this.hidden.add(digest.toString(form));
@@ -85,7 +82,7 @@ class World {
     return path;
   }
 
-  /** The code of an application that asks for a key. */
+  /** An application's request for a key. @returns its code */
   async asks(): Promise<string> {
     const asked = await withKeys({ database: this.cli.database }, (keys) =>
       keys
@@ -96,7 +93,7 @@ class World {
     return asked.handle;
   }
 
-  /** All digests that the store has, of keys whose secrets nobody but the command knew. */
+  /** Hides the digests of keys whose secrets only the command knew. */
   async hideDigests(): Promise<void> {
     const connection = await openConnection({ database: this.cli.database, busyTimeoutMs: 100 });
     const rows = await connection.run((db) =>
@@ -113,14 +110,14 @@ class World {
   }
 }
 
-/** Reads the log among what else is on stderr, and sees that stdout has none of it. */
+/** Finds the log in stderr, and checks that none of it is in stdout. */
 function read({ stdout, stderr, code }: { stdout: string; stderr: string; code: number | null }): Ran {
   assert.ok(!/"level":\d0/.test(stdout), stdout);
   const lines = stderr.split('\n').filter((line) => line.startsWith('{"level":'));
   return { stdout, code, lines: lines.map((line) => JSON.parse(line) as Line) };
 }
 
-/** Asserts the lines that every command writes at its level, and those that it never writes. */
+/** Asserts the lines that every command writes at a level, and those that none writes. */
 function check(command: string, level: Level, ran: Ran, { says, code = 0 }: Run, hidden: Set<string>): void {
   const { lines } = ran;
   const text = lines.map((line) => JSON.stringify(line)).join('\n');
@@ -149,7 +146,7 @@ function check(command: string, level: Level, ran: Ran, { says, code = 0 }: Run,
   assert.doesNotMatch(text, /svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{20}/, about('a secret'));
 }
 
-/** All commands but those that serve, and `login`, which waits for a person. */
+/** All commands except those that serve and `login`, which waits for approval. */
 async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
   const { folder, cli } = world;
   world.hide(webhook.secret.slice('whsec_'.length));
@@ -193,7 +190,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     explain: [
       { args: ['Anna', 'DOCKER:READ_ANY'], says: [...reads, hook] },
       { args: ['GET', 'http://a/x'], says: ['the configuration was read', hook], env: kept },
-      // There are no rules; what it was given is not shown.
+      // No rules exist; the token is not shown.
       { args: ['-'], says: ['the configuration was read'], env: kept, input: anna, code: 1 },
     ],
     autocomplete: [
@@ -250,7 +247,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
   };
 }
 
-/** A command that goes on until it is told to end. */
+/** A command that runs until it is stopped. */
 class Serving {
   readonly child: ChildProcess;
   readonly url: Promise<string>;
@@ -273,7 +270,7 @@ class Serving {
     return this.#stderr;
   }
 
-  /** Waits for a line of the log that has been read as a whole. */
+  /** Waits for a complete line of the log. */
   async says(message: string): Promise<void> {
     await until(() => this.#stderr.includes(`"msg":"${message}"}\n`) || this.child.exitCode !== null);
   }
@@ -286,7 +283,7 @@ class Serving {
   }
 }
 
-/** The requests in the lines. */
+/** The requests in a log. */
 function requestsIn(lines: readonly Line[]): Record<string, unknown>[] {
   return lines.filter(({ msg }) => msg === 'a request ended');
 }
@@ -304,7 +301,7 @@ for (const level of ['debug', 'trace'] as const) {
     });
     after(stopReceivers);
 
-    /** Runs a command, and checks what it says. */
+    /** Runs a command and checks its log. */
     async function run(command: string, expected: Run): Promise<Ran> {
       const { args, input = '' } = expected;
       const typed = [...command.split(':'), ...args];
@@ -324,7 +321,7 @@ for (const level of ['debug', 'trace'] as const) {
     it('is told of each request to serve, of reloads, leases and listeners, and of what is asked of servers', async () => {
       const limited = await world.key('Limited', { roles: ['VIEWER'], limits: ['100/m'] });
       const config = world.file('served.yaml', "routes: [{ host: '*', path: /x, allow: DOCKER:READ_ANY }]\n");
-      // At trace, several processes share the log.
+      // At trace level, also test several processes that share the log.
       const workers = level === 'trace' ? ['--workers', '2'] : [];
       const serving = new Serving(['serve', '--port', '0', '--config', config, ...workers], env, world.folder);
       const url = await serving.url;
@@ -496,5 +493,5 @@ for (const level of ['debug', 'trace'] as const) {
   });
 }
 
-/** A request that no key was found for. */
+/** A request without a known key. */
 const NOBODY = { decision: 'refused', prefix: undefined, keyFrom: undefined, permissions: undefined };

@@ -6,16 +6,16 @@ import { cleanEnv, startCli } from '../support/process.ts';
 import { needsLinux } from '../support/skip.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 
-/** A server of Node alone, to compare the memory with. */
+/** A plain Node server, as a baseline. */
 const BARE = `require('node:http').createServer((incoming, outgoing) => outgoing.end())
   .listen(0, '127.0.0.1', () => console.log('Listening'));`;
 
 /**
- * How much memory servers may take at rest, health checks included, in times of what a bare one takes: from their
- * second start on, which has the code of the first, they take 1.8 and 2 times as much.
+ * The maximum memory of an idle server after health checks, relative to the baseline. From the second start on, with
+ * the compile cache, they take 1.8 and 2 times as much.
  */
 const MOST = { guard: 1.9, serve: 2.15 };
-/** How often a server is started anew that takes more. */
+/** How often a server above the maximum is restarted. */
 const MAX_STARTS = 5;
 
 describe('a server at rest', () => {
@@ -27,7 +27,7 @@ describe('a server at rest', () => {
     for (const child of started.splice(0)) child.kill('SIGKILL');
   });
 
-  /** A server that listens: its process and, if it says so, its address. */
+  /** A listening server: its process, and its address if it prints one. */
   const listening = async (child: ChildProcess): Promise<{ pid: number; url: string | undefined }> => {
     started.push(child);
     const [line] = (await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])) as [Buffer];
@@ -51,7 +51,7 @@ describe('a server at rest', () => {
       first.kill();
       await ended;
       const bare = await listening(spawn(process.execPath, ['--eval', BARE], { env: cleanEnv(), stdio: 'pipe' }));
-      // When V8 last collected garbage depends on what else the machine does: the least of several starts counts.
+      // Garbage collection depends on the load of the machine, so the minimum of several starts counts.
       let least = Infinity;
       for (let starts = 0; starts < MAX_STARTS && least > most; starts += 1) {
         const { pid, url } = await listening(startCli(args, { env }));

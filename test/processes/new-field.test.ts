@@ -24,7 +24,7 @@ const COPIED = [
   'schemas',
 ];
 
-/** The only change: more entries in the tables of fields, three labels here. */
+/** The only change: more entries in the tables of fields, here three labels. */
 const NEW_FIELDS = `
   team: filtered(line({ id: 101, max: 20, label: 'Team', help: 'Team of the key.', isAsked: true })),
   costCentre: number({
@@ -35,7 +35,7 @@ const NEW_FIELDS = `
 
 /** Fields that restrict`;
 
-/** One more restriction. */
+/** And one restriction. */
 const NEW_RESTRICTION = `
   maxBody: restricting(
     number({ id: 104, min: 1, max: 1000, label: 'Largest body', help: 'Bytes of a body, at most.' }),
@@ -59,7 +59,6 @@ const SET = { team: 'Payments', costCentre: 42, risk: 'HIGH' };
 const FLAGS = ['--team', 'Payments', '--cost-centre', '42', '--risk', 'HIGH'];
 const NONE = { team: null, costCentre: null, risk: null };
 
-/** The three fields of an object. */
 const fieldsOf = ({ team, costCentre, risk }: Json) => ({ team, costCentre, risk });
 
 describe('fields that are added to the tables', () => {
@@ -180,7 +179,7 @@ describe('fields that are added to the tables', () => {
   describeAlwaysOnEach('the doors of new fields', () => {
     let database: string;
     const folder = tempFolder();
-    /** How commands reach a server, while one runs. */
+    /** Variables with which commands reach the running server, if there is one. */
     let onServer: NodeJS.ProcessEnv | undefined;
     const run = (args: string[], { input = '', status = 0, program = copy, env: more = {} } = {}): string => {
       const env = {

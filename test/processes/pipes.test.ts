@@ -65,7 +65,7 @@ describe('the commands', () => {
       `explain GET http://a.example/ --config ${config}`,
       ...[...commands, ...others, 'autocomplete fish', 'export'].map((verb) => `apikey ${verb}`),
     ];
-    // Those that are written in different ways: a process for each costs more than it shows.
+    // One of each way to write output. A process for every command would add nothing.
     const closed = new Set([
       '--help',
       'help exit-codes',
@@ -81,7 +81,7 @@ describe('the commands', () => {
         const { stderr, code } = await finished(child);
         const errors = stderr.replace(/^No .* found\.\n/, '');
         const failed = errorText('OUTPUT_FAILED', 'The output could not be written to stdout (ENOSPC).');
-        // A closed stdout looks like a discarded one.
+        // A closed stdout is indistinguishable from a discarded one.
         const expected = redirection === '>&-' ? ['', 0] : [failed, 1];
         assert.deepEqual([errors, code], expected, `${line} ${redirection}`);
       }

@@ -11,20 +11,20 @@ import { tempFolder } from '../support/temp.ts';
 
 type Json = Record<string, unknown>;
 
-/** A field of a plugin, and what it takes. */
+/** A kind of field, and its values. */
 interface Kind {
-  /** Its properties, as a plugin has them. */
+  /** Its properties, as in a plugin. */
   readonly field: string;
-  /** Its type in GraphQL. */
+  /** Its GraphQL type. */
   readonly type: string;
-  /** A text of a flag or a form, and its value. */
+  /** A text for a flag or form, and the resulting value. */
   readonly set: readonly [text: string, value: unknown];
   readonly other: readonly [text: string, value: unknown];
-  /** A cell of a list. Default: the text. */
+  /** A list's cell. Default: the text. */
   readonly cell?: string;
-  /** Texts that are refused, and why. */
+  /** Invalid texts, with their errors. */
   readonly wrong: readonly (readonly [text: string, message: RegExp])[];
-  /** True if keys can be selected by it. */
+  /** True if keys can be filtered by it. */
   readonly filters?: true;
 }
 
@@ -153,7 +153,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 const NAMES = Object.keys(KINDS);
-/** What prompts say of values that are not any text. */
+/** What prompts say for kinds with a restricted format. */
 const PROMPTED: Readonly<Record<string, string>> = {
   costCentre: ' <number>',
   share: ' <number>',
@@ -168,7 +168,7 @@ const PROMPTED: Readonly<Record<string, string>> = {
 const NONE = Object.fromEntries(NAMES.map((name) => [name, KINDS[name]!.type.startsWith('[') ? [] : null]));
 const valuesOf = (of: 'set' | 'other') => Object.fromEntries(NAMES.map((name) => [name, KINDS[name]![of][1]]));
 
-/** A plugin with a field of each kind, and one of each that cannot be removed. */
+/** A plugin with one field of each kind, and one of each that cannot be cleared. */
 function pluginWith(rest = '') {
   const fieldOf = (name: string, field: string) => `${name}: { label: '${name}', help: 'Value of ${name}.', ${field} }`;
   const fields = NAMES.map((name) => fieldOf(name, KINDS[name]!.field));

@@ -76,7 +76,7 @@ const FILES = {
 `,
 };
 
-/** The result of the hook: the feature of the module that the command imports, too. */
+/** The hook's result: the same feature as in the command's module. */
 const RESULT = `(await import('./deploy.js')).feature`;
 
 const TABLE = 'plugin_acme_notes_notes';

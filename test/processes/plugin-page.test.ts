@@ -33,9 +33,9 @@ describe(`an example of ${PAGE}`, () => {
     tried.add(found);
     return found;
   };
-  /** The block that begins with the path of its file. */
+  /** The block that starts with the path of its file. */
   const fileAt = (path: string) => block(`// ${path}\n`);
-  /** Installs the hook of a block. */
+  /** Installs a plugin with the hook of a block. */
   const example = (name: string, part = `=> ({\n  name: '${name}'`, change = (given: string) => given) => {
     const files = { 'example.js': change(block(part)) };
     data.install(name, `await (await import('./example.js')).default()`, undefined, {}, files);
@@ -49,7 +49,7 @@ describe(`an example of ${PAGE}`, () => {
   };
   const cli = async (words: string, code = 0, more: NodeJS.ProcessEnv = {}) =>
     JSON.parse(await run(`${words} --json`, { code, more })) as Record<string, unknown>;
-  /** Runs a program that has svc-api among its packages. */
+  /** Runs a program with svc-api as a dependency. */
   const program = async (files: Readonly<Record<string, string>>) => {
     const folder = tempFolder();
     mkdirSync(join(folder, 'node_modules'));

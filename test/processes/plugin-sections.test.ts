@@ -32,7 +32,7 @@ const METRICS = `[
   { name: 'svc_api_approval_broken', kind: 'gauge', help: 'Broken.', read: () => { throw new Error('broken'); } },
   { name: 'svc_api_approval_fallen', kind: 'counter', help: 'Fallen.', read: () => [[-1]] },
 ]`;
-/** A value of one of the metrics that fail. */
+/** A value of a metric that fails. */
 const FAILING = /^svc_api_approval_(broken|fallen)/m;
 
 describe('a plugin with a section of the configuration and resources', () => {
@@ -47,7 +47,7 @@ describe('a plugin with a section of the configuration and resources', () => {
     config = join(folder, 'svc-api.yaml');
   });
 
-  // A file that is being written can be read half.
+  // A file that is being written can be read incomplete.
   const write = (text: string) => {
     writeFileSync(`${config}.new`, text);
     renameSync(`${config}.new`, config);

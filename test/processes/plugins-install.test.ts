@@ -48,7 +48,7 @@ describe('plugins install', () => {
     mkdirSync(join(cwd, folder), { recursive: true });
     writeFileSync(join(cwd, folder, 'package.json'), JSON.stringify({ name: 'svc-api-team', version, oclif }));
   };
-  /** Packs one as a file of the working directory. */
+  /** Packs a package into a file in the working directory. */
   const pack = async (file: string, version: string, oclif: object | undefined): Promise<void> => {
     const folder = mkdtempSync(join(cwd, 'pack-'));
     const json = JSON.stringify({ name: 'svc-api-team', version, oclif });
@@ -125,7 +125,7 @@ describe('plugins install', () => {
     for (const name of names) {
       makeFeature(name, '');
       await must('install', `./${name}`);
-      // An update of svc-api does this to a plugin.
+      // The effect of an update of svc-api on a plugin.
       const path = join(home, 'svc-api/node_modules', name, 'package.json');
       const json = JSON.parse(readFileSync(path, 'utf8')) as object;
       writeFileSync(`${path}.old`, JSON.stringify({ ...json, peerDependencies: { 'svc-api': '^99' } }));
@@ -223,7 +223,7 @@ describe('plugins install', () => {
 
   it('takes a folder of the working directory only by its path', async () => {
     make('svc-api-team', '1.0.0', PLUGIN);
-    // Port 9 has no registry.
+    // No registry listens on port 9.
     const none = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_fetch_retries: '0' };
     await refused(['install', 'svc-api-team'], none);
     for (const missing of ['./svc-api-taem', 'svc-api-team-9.tgz', 'file:./svc-api-taem'])

@@ -471,7 +471,7 @@ describe('a plugin with fields of keys', () => {
     );
     const notes = () => readFileSync(file, 'utf8').trim().split('\n');
     const config = join(data.path, 'svc-api.yaml');
-    // A file that is being written can be read half.
+    // A file that is being written can be read incomplete.
     const configure = (limit: string) => {
       writeFileSync(`${config}.new`, `limits: { failedCredentials: ${limit} }\n`);
       renameSync(`${config}.new`, config);

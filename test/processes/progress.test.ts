@@ -17,7 +17,7 @@ import { Transfer } from '../../src/features/transfer/transfer.ts';
 import { STORES } from '../support/features.ts';
 
 describe('the progress of a long command', () => {
-  /** The drawn and noted texts, each with the time of its report, in milliseconds since the start. */
+  /** The drawn and logged texts, each with its time in milliseconds since the start. */
   async function shown(
     errorColumns: number | undefined,
     reports: readonly (readonly [at: number, done: number, total?: number])[],
@@ -99,7 +99,7 @@ describe('progress is reported', () => {
     await keys.feature(Transfer).import(jsonLines(...lines(1500)), { onProgress: report('imported') });
     const check = () => keys.audit.check(undefined, { onProgress: report('verified'), onCompared: report('compared') });
     await check();
-    // A page of keys of which one is not in the log is compared once that was read, and so are those after it.
+    // If a key is missing from the log, its page and all later ones are compared after the log was read.
     await changeDirectly(database, `update api_keys set id = '${idOf('unknown')}' where rowid = 250`);
     assert.equal((await check()).comparison?.differences.length, 2);
     const verified = [
@@ -145,13 +145,13 @@ describe('progress is reported', () => {
   });
 });
 
-/** The sequence that clears the drawn line. */
+/** Clears the current line. */
 const CLEARED = '\r\u001b[K';
 
 describe('progress on a real terminal', () => {
   const args = (pipe: string) => ['apikey', 'import', pipe, '--dry-run'];
 
-  /** Starts a command that reads a pipe, an import unless told otherwise, and feeds it until progress is shown. */
+  /** Starts a command that reads a pipe (`import` by default), and feeds it until progress is shown. */
   async function watched(
     start: (args: readonly string[], env: NodeJS.ProcessEnv) => TerminalSession,
     argsFor: (pipe: string) => readonly string[] = args,
@@ -169,7 +169,7 @@ describe('progress on a real terminal', () => {
     return { session, pipe, writer, finish: () => closeSync(writer) };
   }
 
-  /** Writes lines into a pipe, if it has room for them. @returns how many */
+  /** Writes lines into a pipe while there is room. @returns how many */
   function feed(writer: number, lines: number): number {
     try {
       return writeSync(writer, '\n'.repeat(lines));
@@ -185,7 +185,7 @@ describe('progress on a real terminal', () => {
     finish();
     assert.equal(await session.end(), 0);
     assert.ok(session.raw.startsWith(`${CLEARED}Reading 0.0 MB`));
-    // The text after the last one is on a line that was cleared.
+    // The last text is on a cleared line.
     assert.match(session.raw.split(CLEARED).at(-1)!, /^(?!Reading)[^\r]+\r\n$/);
     assert.doesNotMatch(readFileSync(stdout, 'utf8'), /Reading/);
   });
@@ -201,7 +201,7 @@ describe('progress on a real terminal', () => {
   it('holds up neither the work nor a signal while the terminal is stopped', async () => {
     const { session, writer } = await watched((command, env) => cliOnTerminal(command, env, '/dev/null'));
     session.type(KEYS.ctrlS);
-    // More than the pipe and the program hold without reading on.
+    // More than the pipe and the program buffer.
     let rest = 500_000;
     await until(() => (rest -= feed(writer, Math.min(rest, 4096))) === 0);
     session.kill('SIGTERM');
@@ -218,7 +218,7 @@ describe('progress on a real terminal', () => {
       cli.database,
     );
     session.type(KEYS.ctrlS);
-    // The terminal takes nothing that is written from now on.
+    // The terminal accepts no output from now on.
     writeSync(writer, `${key}\n`);
     await until(async () => (await cli.run(['apikey', 'show', name, '--json'])).stdout.includes('"DISABLED"'));
     session.kill('SIGTERM');

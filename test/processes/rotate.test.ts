@@ -19,7 +19,7 @@ describeOnEach('a program that rotates a key', () => {
     old = await cli.given('CI deploy');
   });
   const rotate = (...args: string[]) => cli.run(['apikey', 'rotate', ...args]);
-  /** The status of each secret, or that it is unknown. */
+  /** The status of each secret, or `unknown`. */
   const statusesOf = (...secrets: string[]) =>
     withKeys({ database: cli.database }, async (keys) => {
       const results = await Promise.all(secrets.map((secret) => keys.identify(secret, OPERATOR)));

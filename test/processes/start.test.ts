@@ -24,7 +24,7 @@ function refusal(version: string): Finished {
   };
 }
 
-/** A Node 20 or older of this machine, if there is one. */
+/** A Node 20 or older on this machine, if there is one. */
 function oldNode(): { file: string; version: string } | undefined {
   const folders = ['/usr/bin', '/usr/local/bin', ...(process.env['PATH'] ?? '').split(delimiter)];
   return folders

@@ -27,7 +27,7 @@ describeOnEach('the use of keys by the hour, written by two servers', () => {
     };
     await send(1, 30);
     await send(0, 5);
-    // Until what the first one has counted so far is written, it goes on.
+    // Continues until the first worker's counts are written.
     let written = 0;
     while (written < 35) {
       await send(0, 1);

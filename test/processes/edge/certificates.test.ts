@@ -31,7 +31,7 @@ describe('an edge of an origin that asks for certificates', () => {
       mode: 0o600,
     });
     origin = await startServe(test.database, ['--port', '0', '--config', config]);
-    // The certificate is of this name.
+    // The certificate is for this name.
     address = `https://localhost:${new URL(origin.url).port}`;
   });
 

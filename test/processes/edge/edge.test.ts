@@ -13,7 +13,7 @@ import { startEdge, startServe, type ServeProcess } from '../../support/serve.ts
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-/** A lease that a test waits for the end of, and the longest that can be requested. A store gives none of more than 2 s. */
+/** A lease that a test lets expire, and the longest possible one. A store grants at most 2 s. */
 const [LEASE, LONG_LEASE] = ['1s', '1m'];
 
 describe('svc-api edge', () => {
@@ -27,7 +27,7 @@ describe('svc-api edge', () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name, roles: ['VIEWER'], ...more }, OPERATOR);
     return { secret, id: key.id };
   };
-  /** The status and the code for a request with a secret, from an address. */
+  /** The status and code for a secret from an address. */
   const ask = async (url: string, secret: string, address = '203.0.113.7', permission = 'INFO:READ_ANY') => {
     const answer = await fetch(`${url}/auth/traefik?permission=${permission}`, {
       headers: {
@@ -63,7 +63,7 @@ describe('svc-api edge', () => {
     tokenFile = join(tempFolder(), 'edge.key');
     const { secret } = await create('Edge', { roles: [], permissions: ['EDGE:READ_ANY'] });
     writeFileSync(tokenFile, `${secret}\n`, { mode: 0o600 });
-    // Not one that the system gives to connections: while the origin is away, one of them could take it.
+    // Not an ephemeral port, which another connection could take while the origin is down.
     origin = await start(startServe(test.database, ['--port', String(await freePort())]));
     edge = await start(startEdge(origin.url, tokenFile, '--max-stale', LONG_LEASE));
   });
@@ -120,11 +120,11 @@ describe('svc-api edge', () => {
       seen.set(name, said.status);
     }
     assert.deepEqual(new Set(seen.values()), new Set([200, 401, 403]));
-    // One request, wherever it is made.
+    // The limit is one request, across all servers.
     assert.equal(await statusOf(edge.url, secrets.limited), 200);
     assert.equal(await statusOf(origin.url, secrets.limited), 429);
     assert.equal(await statusOf(edge.url, secrets.limited), 429);
-    // With the parent goes the child, which the edge remembers.
+    // Its child, which the edge has cached, is disabled too.
     await svcApi('disable', 'Parent');
     for (const { url } of [origin, edge]) assert.equal(await statusOf(url, child.key), 401);
   });
@@ -145,7 +145,7 @@ describe('svc-api edge', () => {
     await until(async () => (await statusOf(stopped.url, secret)) === 200);
     stopped.kill('SIGSTOP');
     await svcApi('delete', 'Key', '--yes');
-    // Sent before it goes on, so that it is answered first of all.
+    // Sent before the edge resumes, so that it is the first request.
     const answer = statusOf(stopped.url, secret);
     stopped.kill('SIGCONT');
     assert.ok([401, 503].includes(await answer));
@@ -155,7 +155,7 @@ describe('svc-api edge', () => {
   it('answers nothing once its origin is gone for longer than its lease, and goes on once that is back', async () => {
     const { secret } = await create('Key');
     const short = await start(startEdge(origin.url, tokenFile, '--max-stale', LEASE));
-    // A busy machine can answer after the longer lease as well.
+    // A busy machine can take even longer than the longer lease.
     for (let isLonger = false; !isLonger;) {
       for (const { url } of [edge, short]) await until(async () => (await statusOf(url, secret)) === 200);
       await origin.stop('SIGKILL');

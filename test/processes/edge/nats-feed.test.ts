@@ -21,7 +21,7 @@ import { freePort } from '../../support/port.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-/** A lease that a test waits for the end of, and one that outlasts a pause of the machine. */
+/** A lease that a test lets expire, and one longer than any pause of the machine. */
 const [LEASE_MS, LONG_LEASE_MS] = [1000, 60_000];
 
 describeOnEach('a feed by NATS', (dialect) => {
@@ -50,7 +50,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     edges.push(edge);
     return edge;
   };
-  /** An edge's answer about a secret. */
+  /** The edge's answer for a secret. */
   const check = async ({ keys }: { keys: OpenKeys }, secret: string) => {
     const checked = await keys.check({ secret });
     return checked.ok ? 'ok' : `${checked.status} ${checked.code}`;
@@ -103,7 +103,7 @@ describeOnEach('a feed by NATS', (dialect) => {
       ['401 UNAUTHENTICATED', '401 UNAUTHENTICATED'],
     );
     assert.ok(!lines.some(({ message }) => message.includes('are loaded again')));
-    // A closing edge tells its origin, and waits for the answer.
+    // A closing edge notifies its origin and waits for the answer.
     for (const { keys } of edges.splice(0)) await keys.close();
     await standby.stop();
     await other.keys.endFeatures();
@@ -119,7 +119,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     assert.equal((await test.keys.useOf([apiKey.id])).get(apiKey.id)?.uses, 3);
   });
 
-  // All else is between NATS and the edges, whatever the keys are in.
+  // The rest is between NATS and the edges, and does not depend on the store.
   if (dialect === 'postgres') return;
 
   it('gives no lease while NATS is away, and loses nothing of what was changed meanwhile', async () => {
@@ -128,7 +128,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await until(async () => (await check(edge, key)) === 'ok');
     await nats.kill();
     await test.keys.setEnabled(apiKey.id, false, OPERATOR);
-    // It has returned once the edge may not answer any more.
+    // It returns only after the edge has stopped answering.
     assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
     await nats.start();
     await until(async () => (await check(edge, key)) === '401 UNAUTHENTICATED');
@@ -156,7 +156,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await until(() => edge.store.state().leaseSeconds === 0);
     await nats.kill();
     assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
-    // A closing edge reports uses, and waits for NATS.
+    // A closing edge reports usage and waits for NATS.
     await nats.start();
   });
 
@@ -189,7 +189,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     const edge = await follow({}, { leaseMs: LEASE_MS });
     process.kill(nats.pid, 'SIGSTOP');
     try {
-      // Until then it may still carry what is told.
+      // Before that, NATS can still deliver messages.
       await until(() => /\) T /.test(readFileSync(`/proc/${nats.pid}/stat`, 'latin1')));
       await test.keys.delete([apiKey.id], OPERATOR);
       assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
@@ -209,7 +209,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     assert.equal(await check(edge, key), '401 UNAUTHENTICATED');
   });
 
-  /** The last reason in the log why nothing is published. */
+  /** The last logged reason for not publishing. */
   const problem = () =>
     JSON.stringify(lines.findLast(({ message }) => message.startsWith('changes are not published'))?.fields);
   const managerOf = async ({ url }: NatsServer = nats) => {
@@ -275,7 +275,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await connection.close();
   });
 
-  /** Requests of edges for leases from then on. */
+  /** The edges' lease requests from now on. */
   const asksOver = (connection: NatsConnection): NatsAsk[] => {
     const asks: NatsAsk[] = [];
     connection.subscribe('test.feed.ask', {
@@ -324,7 +324,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     });
     await until(async () => (await check(away, key)) === '401 UNAUTHENTICATED');
     assert.ok(lines.some(({ message }) => message.includes('are loaded again')));
-    // Entries taken since do not prove that none was missed.
+    // Entries from later on do not prove that none was missed.
     const now = asks.at(-1)!;
     const answerTo = async (asked: NatsAsk) =>
       (await connection.request('test.feed.ask', JSON.stringify(asked))).json<{ error?: { code: string } }>();

@@ -83,12 +83,12 @@ describe('svc-api edge, by NATS', () => {
     const secrets = [await create('One'), await create('Two')] as const;
     for (const secret of secrets) await until(async () => (await statusOf(secret)) === 200);
     await remove('One');
-    // A pause of the machine can be longer than the lease.
+    // A pause of the machine can outlast the lease.
     assert.notEqual(await statusOf(secrets[0]), 200);
     await until(async () => (await statusOf(secrets[0])) === 401);
     edge.kill('SIGSTOP');
     await remove('Two');
-    // Sent before it goes on, so that it is answered first of all.
+    // Sent before the edge resumes, so that it is the first request.
     const answer = statusOf(secrets[1]);
     edge.kill('SIGCONT');
     assert.ok([401, 503].includes(await answer));
@@ -108,7 +108,7 @@ describe('svc-api edge, by NATS', () => {
     await remove('Two');
     assert.notEqual(await statusOf(secrets[1]), 200);
     await until(async () => (await statusOf(secrets[2])) === 200);
-    // It cannot put an old key over a new one.
+    // It must not overwrite a newer key with an old one.
     other.kill('SIGCONT');
     await remove('Three');
     assert.notEqual(await statusOf(secrets[2]), 200);

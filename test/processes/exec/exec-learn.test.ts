@@ -12,8 +12,8 @@ import { until } from '../../support/until.ts';
 
 describe('exec --learn', () => {
   /**
-   * Runs a script by `exec --learn`. It goes on running until a server has written so many grants of its key.
-   * @param exitCode an expression, which may be a promise
+   * Runs a script with `exec --learn`. It runs until a server has recorded this many grants.
+   * @param exitCode an expression, which can be a promise
    */
   const learn = async (database: string, exitCode: string, grants: number, program = process.execPath) => {
     const script = `Promise.resolve(${exitCode}).then((code) => process.stdin.resume().on('end', () => process.exit(code)))`;
@@ -27,7 +27,7 @@ describe('exec --learn', () => {
     return { code, stderr };
   };
 
-  /** The same for a command that asks a server. @returns also the keys that are left */
+  /** The same for a command that calls a server. @returns also the remaining keys */
   const learnFrom = async (script: (url: string) => string, grants: number, config = '', program?: string) => {
     const database = await migratedStore();
     const server = await startServe(database, ['--port', '0', '--config', configFile(config)]);
@@ -46,7 +46,7 @@ describe('exec --learn', () => {
     const program = join(tempFolder(), '42');
     symlinkSync(process.execPath, program);
     const query = JSON.stringify({ query: '{ info { name } apiKeys { edges { node { name } } } }' });
-    // Each waits some seconds for what servers may still write: all of them at once.
+    // Concurrently, because each waits some seconds for servers to finish writing.
     [asked, routed, unused] = await Promise.all([
       learnFrom(
         (url) => `fetch('${url}/graphql', {
@@ -80,7 +80,7 @@ describe('exec --learn', () => {
     assert.equal(code, 3, stderr);
     const [, flags, entry] = /:\n {2}(.*)\nFor a file for apply:\n([^]*)$/.exec(stderr)!;
     assert.equal(flags, '--permissions API_KEY:READ_ANY,INFO:READ_ANY');
-    // A name that YAML would read as a number is written as text.
+    // YAML would read this name as a number, so it is quoted.
     assert.deepEqual(parse(entry!), [{ name: '42', permissions: ['API_KEY:READ_ANY', 'INFO:READ_ANY'] }]);
     assert.deepEqual(keys, []);
   });

@@ -14,7 +14,7 @@ import { tempFolder, tempStore } from '../../support/temp.ts';
 const node = process.execPath;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
-/** A command that counts the signals it gets, and ends with the count as its exit code when its stdin does. */
+/** A command that counts its signals. When stdin ends, it exits with the count. */
 const COUNTING = `
   let count = 0;
   for (const signal of ${JSON.stringify(SIGNALS)}) process.on(signal, () => console.log(signal, ++count));
@@ -45,7 +45,7 @@ describe('a signal to apikey exec', () => {
       assert.equal(await running.line(), `${signal} 1`);
       await noKeysIn(database);
       assert.equal(running.process.exitCode, null);
-      // A second one is passed on like the first.
+      // A second signal is passed on as well.
       running.process.kill(signal);
       assert.equal(await running.line(), `${signal} 2`);
       running.process.stdin!.end();
@@ -173,7 +173,7 @@ describe('apikey exec on a terminal', () => {
       await running.see('svc_');
       running.type(typed);
       await running.see(`${signal} 1`);
-      // By now it would have been passed on.
+      // The signal would have been passed on by now.
       await noKeysIn(database);
       running.type(KEYS.ctrlD);
       assert.equal(await running.end(), 1);

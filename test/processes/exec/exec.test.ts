@@ -24,17 +24,17 @@ import { tempFolder, tempStore } from '../../support/temp.ts';
 
 const node = process.execPath;
 
-/** Runs `apikey exec` with a role, in a process of its own, whose streams the command has. */
+/** Runs `apikey exec` with a role in a process, whose streams the command inherits. */
 function exec(database: string, command: readonly string[], flags?: readonly string[]): Promise<Finished> {
   return testCli(database).runProcess(execArgs(command, flags));
 }
 
-/** The same in this process, for commands that write nothing. */
+/** The same in this process, for commands without output. */
 function execHere(database: string, command: readonly string[], flags?: readonly string[]): Promise<Finished> {
   return testCli(database).run(execArgs(command, flags));
 }
 
-/** A text of /proc; nothing where the process has ended meanwhile, or is another user's. */
+/** A file of /proc; empty if the process has ended or belongs to another user. */
 function proc(path: string): string {
   try {
     return readFileSync(`/proc/${path}`, 'utf8');
@@ -132,7 +132,7 @@ describe('apikey exec', () => {
       ...args,
     ]);
     assert.deepEqual([JSON.parse(stdout), stderr, code], [args, '', 0]);
-    // Names of commands and flags of our own.
+    // These look like our own flags and commands.
     assert.equal((await exec(database, ['echo', '--version', 'list'])).stdout, '--version list\n');
   });
 
@@ -434,7 +434,7 @@ describe('a temporary key that cannot be deleted', () => {
   });
 });
 
-/** Another CLI with this package as its plugin. @returns the path of its program */
+/** Another CLI with this package as a plugin. @returns the path of its program */
 function hostCli(): string {
   const folder = tempFolder();
   mkdirSync(join(folder, 'node_modules/@oclif'), { recursive: true });
@@ -452,7 +452,7 @@ function hostCli(): string {
   return program;
 }
 
-/** The target of a descriptor; undefined for one that was closed meanwhile. */
+/** The target of a descriptor; empty if it was closed meanwhile. */
 function targetOf(descriptor: string): string[] {
   try {
     return [readlinkSync(descriptor)];

@@ -15,7 +15,7 @@ const run = promisify(execFile);
 describe('a git server behind the guard', () => {
   let service: GuardedService;
   let folder: string;
-  /** The maker of a request, as the server says. */
+  /** Key names, as the server received them. */
   const callers = new Set<string>();
 
   before(async function () {
@@ -27,7 +27,7 @@ describe('a git server behind the guard', () => {
   });
   after(() => service?.stop());
 
-  /** Runs git with the key, which its credential helper gives it, or without. */
+  /** Runs git with the key from its credential helper, or without one. */
   async function git(...args: readonly string[]): Promise<string> {
     const helper = '!f() { echo username=anybody; echo "password=$KEY"; }; f';
     const env = cleanEnv({
@@ -43,7 +43,7 @@ describe('a git server behind the guard', () => {
     return (await run('git', ['-c', `credential.helper=${helper}`, ...args], { env })).stdout;
   }
 
-  /** The CGI program that git has for servers. */
+  /** Git's own CGI program. */
   function serveGit(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { pathname, search } = new URL(incoming.url!, 'http://a');
     callers.add(String(incoming.headers['x-auth-key-name']));
@@ -81,7 +81,7 @@ describe('a git server behind the guard', () => {
     const [one, other] = [join(folder, 'one'), join(folder, 'other')];
     const url = `${service.url}/repository.git`;
     await git('clone', '--quiet', url, one);
-    // More than git sends at once: it comes in chunks, after a first request by which git tries the key.
+    // Large enough that git sends chunks, after a first request to try the key.
     const content = randomBytes(3_000_000);
     writeFileSync(join(one, 'file'), content);
     await git('-C', one, 'add', '.');

@@ -36,7 +36,7 @@ describe('guard', () => {
     }
   });
 
-  /** A service that says who asks, and switches to any protocol. */
+  /** A service that echoes the caller, and accepts any upgrade. */
   const startService = async (service: Server = createServer()) => {
     service.on('request', (incoming, outgoing) => outgoing.end(`for ${String(incoming.headers['x-auth-key-name'])}`));
     service.on('upgrade', (incoming, socket) => {
@@ -134,7 +134,7 @@ describe('guard', () => {
     ];
     const args = [`http://localhost:${port}`, '--port', '0', '--workers', '3', '--config', config];
     const { url, child, end } = await guard(cli, args);
-    // Each has a connection of its own, which any of the processes accepts.
+    // On a new connection each time, which any of the processes can accept.
     const send = async (key: string, id: number, method: string, params: object, session?: string) => {
       const headers = {
         authorization: `Bearer ${key}`,
@@ -174,7 +174,7 @@ describe('guard', () => {
     assert.equal((await get(url))[0], 401);
     assert.deepEqual(await get(`${url}/guard/health`), [200, '{"status":"ok"}']);
 
-    // Deleting a key in another process ends its connections, and open ones do not delay the stop.
+    // Deleting a key in another process closes its connections; open ones do not delay the stop.
     const open = (secret: string) => {
       const raw = connectRaw(url);
       const head = [

@@ -10,9 +10,9 @@ import { until } from '../../support/until.ts';
 
 const MIB = 1024 ** 2;
 const SIZE = 256 * MIB;
-/** The memory that keeping a body would take, less garbage on the way. */
+/** The memory that a buffered body would take, minus some garbage. */
 const KEPT = 0.75 * SIZE;
-/** The bytes that the systems of both connections can hold, and the streams between them. */
+/** How much socket and stream buffers can hold on both connections. */
 const ON_THE_WAY = 32 * MIB;
 
 describe('a large body', () => {
@@ -23,7 +23,7 @@ describe('a large body', () => {
   });
   after(() => service.stop());
 
-  /** Bytes, as many as are wanted; tells how many were taken. */
+  /** A stream of bytes that counts how many were read. */
   const source = (size: number) => {
     const taken = { bytes: 0 };
     const chunk = Buffer.alloc(64 * 1024, 'a');
@@ -40,7 +40,7 @@ describe('a large body', () => {
   const ask = (method: string) =>
     request(service.url, { method, headers: { authorization: `Bearer ${service.secret}` } });
 
-  /** By how much the most memory that this process has ever had grows. */
+  /** The growth of this process's peak memory during `work`. */
   const growthWhile = async (work: () => Promise<void>) => {
     const before = process.resourceUsage().maxRSS;
     await work();
@@ -99,7 +99,7 @@ describe('a large body', () => {
   });
 });
 
-/** Waits until nothing more is taken. */
+/** Waits until no more is read. */
 async function stalls(taken: { bytes: number }): Promise<void> {
   let [before, unchanged] = [-1, 0];
   await until(() => {

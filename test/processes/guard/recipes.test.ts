@@ -28,7 +28,7 @@ describe('recipes of examples/guard/README.md', () => {
     }
   });
 
-  /** Starts the guard as the page says. @returns which status a key gets that is allowed these actions */
+  /** Starts the guard as documented. @returns a function for the status of a key with these actions */
   async function startRecipe(resource: string, port: number): Promise<Ask> {
     const config = join(tempFolder(), 'svc-api.yaml');
     writeFileSync(config, blockWith(`resources: [${resource}]`, PAGE, 'yaml'), { mode: 0o600 });

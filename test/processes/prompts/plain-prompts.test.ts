@@ -18,7 +18,7 @@ describe('plain prompts', () => {
   let session: TerminalSession | undefined;
   afterEach(() => session?.close());
 
-  /** Starts the CLI on a narrow terminal, which is an xterm unless the environment says otherwise. */
+  /** Starts the CLI on a narrow terminal, by default an xterm. */
   function start(cli: TestCli, args: readonly string[], env: NodeJS.ProcessEnv = PLAIN): TerminalSession {
     const { TERM = 'xterm', ...others } = env;
     const program = ['-c', 'TERM=$1; shift; export TERM; exec "$@"', 'sh', TERM, process.execPath, BIN];
@@ -26,7 +26,7 @@ describe('plain prompts', () => {
     return (session = new TerminalSession('/bin/sh', [...program, ...args], variables, { columns: COLUMNS }));
   }
 
-  /** The terminal has got text alone, in lines of whole words that fit. */
+  /** The output is plain text, with lines of whole words that fit. */
   function assertPlain({ raw, screen }: TerminalSession): void {
     assert.ok(!raw.includes('\u001b'), JSON.stringify(raw));
     const wide = screen.split('\n').filter((line) => line.length > COLUMNS && line.trim().includes(' '));
@@ -193,7 +193,7 @@ describe('a terminal of 60 columns', () => {
       const variables = { SVC_API_DATABASE: cli.database };
       const terminal = new TerminalSession(process.execPath, [BIN, ...args], variables, { columns: COLUMNS });
       assert.equal(await terminal.end(), code, terminal.screen);
-      // A slow command shows progress, in a line that it clears.
+      // A slow command shows progress on a line that it clears.
       const lines = terminal.raw.split(/\n|\r(?!\n)/).map((line) => stripVTControlCharacters(line).trimEnd());
       const cut = lines.filter((line) => line.length > COLUMNS && / \S+ \S+$/.test(line));
       assert.deepEqual(cut, [], args.join(' '));

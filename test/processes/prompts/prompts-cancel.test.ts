@@ -37,7 +37,7 @@ describe('a prompt that is broken off', () => {
       it(`ends ${mode} at each question by ${key}: one short line, exit 130, nothing changed`, async () => {
         const cli = testCli();
         const { id } = await cli.given('Taken');
-        // Two at a time: the suite has as many cores.
+        // Two at a time, because the suite uses two cores.
         const ends = steps.map(([question], index) => ({ question, before: steps.slice(0, index) }));
         for (let index = 0; index < ends.length; index += 2)
           await Promise.all(ends.slice(index, index + 2).map(breakOff));
@@ -55,7 +55,7 @@ describe('a prompt that is broken off', () => {
             const shown = terminal.screen.length;
             terminal.type(typed);
             assert.equal(await terminal.end(), 130, question);
-            // The prompt may draw the rest of itself first.
+            // The prompt can finish drawing first.
             assert.match(terminal.screen.slice(shown), /\nCancelled: nothing was changed\.\n$/);
             assert.doesNotMatch(terminal.screen, /Error|\n {4}at /);
             assert.equal(readFileSync(stdout, 'utf8'), '');

@@ -118,7 +118,7 @@ describe('apikey --delete on a terminal', () => {
       await terminal.answer('1 chosen: Service 599', ctrlU);
       await terminal.see('More match');
       terminal.type('Service 7');
-      // The one of just that name comes first.
+      // The exact match comes first.
       await terminal.answer('❯◯ Service 7', tab);
       await terminal.answer('2 chosen: Service 599, Service 7', `${ctrlU}nothing like it`);
       await terminal.answer('Nothing matches.', `${tab}${space}${enter}`);

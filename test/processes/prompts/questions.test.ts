@@ -87,7 +87,7 @@ describe('on a terminal', () => {
     assert.deepEqual(await namesIn(cli.database), []);
   });
 
-  /** An escape sequence that colours, or makes bold. */
+  /** An escape sequence for a color or bold text. */
   // oxlint-disable-next-line no-control-regex
   const COLOR = /\u001b\[(?!0?m)[\d;]+m/;
 

@@ -30,10 +30,10 @@ interface Report {
   unreadable: number;
 }
 
-/** The place of a store, and of files to scan. */
+/** The store, in the folder with the files to scan. */
 let database: string;
 let folder: string;
-/** A secret of a key of each status. */
+/** A secret for each status of a key. */
 let secrets: Record<'live' | 'off' | 'over' | 'replaced' | 'unknown', string>;
 
 const all = () => Object.values(secrets);
@@ -43,7 +43,7 @@ const write = (path: string, content: string | Buffer) => {
   writeFileSync(join(folder, path), content);
 };
 
-/** Runs `apikey scan` in the folder, with a text on stdin. No secret may ever be in its output. */
+/** Runs `apikey scan` in the folder, optionally with stdin, and checks that the output contains no secret. */
 async function scan(args: readonly string[], { input, env }: Omit<Surroundings, 'cwd'> = {}): Promise<Finished> {
   const surroundings = {
     cwd: folder,
@@ -63,7 +63,7 @@ async function report(
   return { ...(JSON.parse(stdout) as Report), code };
 }
 
-/** The paths in which secrets were found. */
+/** The paths with findings. */
 async function pathsOf(...args: string[]): Promise<string[]> {
   return (await report(args)).found.map(({ path }) => path);
 }
@@ -297,7 +297,7 @@ describe('apikey scan', () => {
   });
 
   describe('--report', () => {
-    /** As gitleaks 8 writes it. */
+    /** In the format of gitleaks 8. */
     const gitleaks = (more: object) => ({
       RuleID: 'svc-api-key',
       StartLine: 3,
@@ -312,7 +312,7 @@ describe('apikey scan', () => {
       Fingerprint: 'b2d6f6:deploy/.env:svc-api-key:3',
       ...more,
     });
-    /** As TruffleHog 3 writes it. */
+    /** In the format of TruffleHog 3. */
     const truffleHog = (source: object, secret: string) => ({
       SourceMetadata: { Data: source },
       DetectorName: 'CustomRegex',

@@ -32,7 +32,7 @@ describe('a signal to apply --exec', () => {
     terminal = running = undefined;
   });
 
-  /** Applies in a session of its own, and sends a signal while the command for the key "Running" is at work. */
+  /** Applies in a new session, and sends a signal while the command for the key "Running" runs. */
   function interrupt(signal: NodeJS.Signals, ...flags: string[]): Promise<Finished> {
     const take = `ulimit -c 0; cat > "${folder}/$SVC_API_KEY_NAME"; echo "run $SVC_API_KEY_NAME"`;
     const command = `${take}; [ "$SVC_API_KEY_NAME" = Taken ] || exec tail -f /dev/null`;
@@ -97,7 +97,7 @@ describe('a signal to apply --exec', () => {
     await terminal.see('SIGINT 1');
     process.kill(Number(apply), 'SIGTERM');
     await terminal.see('All changes were made.');
-    // The system can deliver two signals of one moment in either order.
+    // Two simultaneous signals can arrive in either order.
     const [, first] = /Error: Ended by (SIGINT|SIGTERM)\./.exec(terminal.screen)!;
     assert.equal(await terminal.end(), exitCodeOf(first as NodeJS.Signals));
     assert.deepEqual(await test.names(), ['One']);

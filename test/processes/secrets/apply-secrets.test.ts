@@ -154,7 +154,7 @@ describe('the secrets of applied keys', () => {
       assert.deepEqual(await keysIn(test.cli.database), before);
     }
 
-    // Secrets in files are not lost with stdout.
+    // Secrets written to files do not depend on stdout.
     const env = cleanEnv({ SVC_API_DATABASE: test.cli.database });
     const kept = ['bash', process.execPath, BIN, ...args, '--secrets-dir', test.secrets];
     const { stderr, code } = await finished(spawn('bash', ['-c', '"$@" > /dev/full', ...kept], { env }));

@@ -8,7 +8,7 @@ import { BIN, cleanEnv, type Finished, finished, runCli } from '../../support/pr
 import { isAccepted, keysIn, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
-/** Ways in which stdout cannot be written; `$@` is the command. */
+/** Ways in which writing to stdout fails; `$@` is the command. */
 const STDOUTS: Readonly<Record<string, string>> = {
   'is a full device': '"$@" > /dev/full',
   'is closed': '"$@" >&-',
@@ -63,7 +63,8 @@ describe('a secret that cannot be written out', () => {
   it('concerns secrets alone: other results may go nowhere', async () => {
     const cli = testCli();
     await cli.given('CI');
-    // As a shell opens it; "ignore" opens it for reading and writing, like Python's DEVNULL and systemd's null.
+    // Write-only, as a shell opens it. "ignore" opens it for reading and writing, like Python's DEVNULL and systemd's
+    // null.
     const nowhere = openSync('/dev/null', 'w');
     for (const [args, stdout] of [
       [['list', '--json'], nowhere],
@@ -107,7 +108,7 @@ describe('the secret on its way', () => {
   it('is never in the arguments or the environment of the process, where others could read it', async () => {
     const cli = testCli();
     const fifo = join(tempFolder(), 'stderr');
-    // With a full stderr the command waits at its note, after the secret: it can be looked at.
+    // With a full stderr, the command blocks at its note after the secret, so that it can be inspected.
     const script = `mkfifo ${fifo} && exec 2<> ${fifo} && head -c 65536 /dev/zero >&2 && exec "$@"`;
     const child = start(cli, script);
     try {

@@ -145,7 +145,7 @@ describe('where serve listens', () => {
 });
 
 describe('serve', () => {
-  /** Starts it, and waits until as many processes listen as there are workers. */
+  /** Starts the server, and waits until all workers listen. */
   async function start(args: readonly string[], workers = 1) {
     const { database } = testCli();
     const child = startCli(['serve', ...args], { env: { SVC_API_DATABASE: database, LOG_LEVEL: 'info' } });
@@ -174,7 +174,7 @@ describe('serve', () => {
   const warnings = (logged: readonly { level: number; msg: string }[]) =>
     logged.filter(({ level, msg }) => level === 40 && msg.startsWith('keys cross the network without encryption'));
 
-  /** A configuration with a certificate beside it. */
+  /** A configuration with a certificate. */
   const configWith = (pair: Pair) => {
     const folder = tempFolder();
     writePair(pair, folder);

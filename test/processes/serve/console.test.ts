@@ -42,7 +42,7 @@ describe('the console', () => {
       `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`,
     ])
       replies.push((await sendRaw(url, bytes)).body);
-    // Clients that go away: in the middle of a body, and before the answer.
+    // Clients that disconnect: within a body, and before the answer.
     await sendAndCut(url, rawPost(headers, '{"que', 1000));
     await sendAndCut(url, rawPost(headers, '{"query":"{ endless }"}'));
     await sendAndCut(url, rawPost(headers, '{"query":"{ __schema { types { name fields { name } } } }"}'));

@@ -38,7 +38,7 @@ describe('serve with 64 open files', () => {
         client.resume();
       }
       await until(() => left >= 100 - 15);
-      // A key that it has not seen yet is read from the store.
+      // A key that is not cached yet must be read from the store.
       const second = await cli.given('Second');
       assert.deepEqual([await ask(second.key), await ask(key), left], [200, 200, 85]);
       for (const client of clients) client.destroy();

@@ -12,7 +12,7 @@ import { query } from '../../support/server.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-/** Lets what is to be done once an hour be done ten times a second. */
+/** Speeds up the hourly task to ten times a second. */
 const HASTE = `data:text/javascript,${encodeURIComponent(
   'const { setInterval: later } = globalThis;' +
     'globalThis.setInterval = (work, ms, ...rest) => later(work, ms === 3600000 ? 100 : ms, ...rest);',

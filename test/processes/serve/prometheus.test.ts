@@ -17,7 +17,7 @@ import { Receiver, stopReceivers } from '../../support/webhook.ts';
 
 const GRAFANA = join(ROOT, 'examples/grafana');
 
-/** How long panels have for something to show, in milliseconds: longer than a busy machine takes. */
+/** A timeout in milliseconds that even a busy machine does not reach. */
 const WAIT_MS = 300_000;
 
 interface Answer {
@@ -30,7 +30,7 @@ interface Dashboard {
   panels: { title: string; targets: { expr: string }[] }[];
 }
 
-/** Runs promtool, and returns what it says. */
+/** Runs promtool and returns its output. */
 async function promtool(args: readonly string[], input = ''): Promise<{ code: number | null; said: string }> {
   const child = spawn('promtool', args, { cwd: ROOT });
   child.stdin.end(input);
@@ -47,7 +47,7 @@ describe("Prometheus' own programs", () => {
     for (const stop of stops.splice(0)) await stop();
   });
 
-  /** Starts `serve`, and returns where it serves what. */
+  /** Starts `serve`, and returns its addresses. */
   async function serve(...args: string[]) {
     const cli = testCli();
     const { key: secret } = await cli.given('CI', { roles: ['ADMIN'], expiresIn: '7d' });
@@ -120,7 +120,7 @@ describe("Prometheus' own programs", () => {
     stops.push(() => prometheus.kill() && ended);
     const ask = async (path: string) => {
       const answer = await fetch(`http://${address}/api/v1/${path}`).catch(() => undefined);
-      // It says 503 until it is ready.
+      // It answers 503 until it is ready.
       if (!answer || answer.status === 503) return undefined;
       return (await answer.json()) as Answer;
     };
@@ -131,7 +131,7 @@ describe("Prometheus' own programs", () => {
     };
     await until(async () => (await rows('up == 1')) === 1);
     const { panels } = JSON.parse(readFileSync(join(GRAFANA, 'svc-api.json'), 'utf8')) as Dashboard;
-    // A guard has upstreams, and an edge an origin; nothing waits for edges where there are none.
+    // Guards have upstreams and edges have an origin; without edges, nothing waits for them.
     const wanted = panels
       .flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })))
       .filter(({ expr }) => !/svc_api_(?:upstream|edge|feed_changes_waited)_/.test(expr));
@@ -152,7 +152,7 @@ describe("Prometheus' own programs", () => {
       data: { groups: { rules: { name: string; health: string; state: string }[] }[] };
     };
     for (const { name, health, state } of rules.data.groups.flatMap((group) => group.rules))
-      // One about slow answers can be pending on a busy machine.
+      // On a busy machine, the alert for slow answers can be pending.
       assert.ok(health !== 'err' && state !== 'firing', `${name}: ${health}, ${state}`);
   });
 });

@@ -91,7 +91,7 @@ describe('serve, while its configuration changes', () => {
     };
     declare('resources: [WIKI]\nroles: { KEEPER: [WIKI:READ_OWN], EDITOR: [WIKI:READ_ANY, PERMISSION:READ_ANY] }\n');
     child.kill('SIGHUP');
-    // One of them can say it twice, for SIGHUP and for the change, before the other does.
+    // One process can log it twice, for SIGHUP and for the change, before the other does.
     await until(() => new Set(said(TAKEN).map(({ pid }) => pid)).size === 2);
     assert.ok(await everywhere(['KEEPER', 'EDITOR']));
 

@@ -27,7 +27,7 @@ describe('serve', () => {
     for (const child of started.splice(0)) child.kill('SIGKILL');
   });
 
-  /** Starts a server and waits for the address that it prints. */
+  /** Starts a server and waits for its address. */
   async function serve(
     cli: TestCli,
     args: readonly string[] = ['--port', '0'],
@@ -92,7 +92,7 @@ describe('serve', () => {
       child.kill('SIGTERM');
       await refused(url);
       child.kill(second);
-      // It ends with 0 where the requests have finished, or were given up after their 10 seconds.
+      // The exit code is 0 if requests have finished, or were cut off after 10 seconds.
       assert.equal((await end).code, exit);
     }
   });
@@ -210,7 +210,7 @@ describe('serve', () => {
   });
 
   it('says what is wrong with an address that is not available', async () => {
-    // It does not keep the process: nothing has to close it when a check fails.
+    // Unreferenced, so that it need not be closed if an assertion fails.
     const other = createServer().listen(0, '127.0.0.1').unref();
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
@@ -236,7 +236,7 @@ describe('serve', () => {
       [[], { SVC_API_PORT: '4e3' }, 2, /^Error: SVC_API_PORT is "4e3", which is not a port\./],
     ];
     for (const [args, env, exit, says] of rows) {
-      // A wrong use is refused before anything of a server is begun.
+      // Usage errors are found before a server starts.
       const run = exit === 2 ? 'run' : 'runProcess';
       const { stdout, stderr, code } = await cli[run](['serve', ...args], { env: { LOG_LEVEL: 'error', ...env } });
       assert.match(stderr, says);
@@ -264,7 +264,7 @@ describe('serve', () => {
   });
 });
 
-/** Sends a request but for the last byte of its body. */
+/** Sends a request without the last byte of its body. */
 async function half(url: string, key: string) {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -276,7 +276,7 @@ async function half(url: string, key: string) {
     `Authorization: Bearer ${key}`,
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
-    // The server says that it has the headers: from then on the request is in flight.
+    // The server confirms the headers: from then on the request is in flight.
     'Expect: 100-continue',
     '\r\n',
   ];

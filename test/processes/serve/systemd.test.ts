@@ -83,7 +83,7 @@ describe('serve as a service of the type notify', () => {
 
   it('says so no more often than it can be said, and stops in time', async () => {
     const folder = tempFolder();
-    // It takes longer than the watchdog waits.
+    // Slower than the watchdog's interval.
     writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\necho "$1" >> ${folder}/said\nsleep 0.2\n`, {
       mode: 0o755,
     });

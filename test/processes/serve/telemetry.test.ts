@@ -20,7 +20,7 @@ const HOOK = pathToFileURL(join(ROOT, 'test/support/missing-child.ts')).href;
 
 type Line = Record<string, unknown> & { pid: number; msg: string };
 
-/** Starts `serve`, and waits until so many processes listen. */
+/** Starts `serve`, and waits until this many processes listen. */
 async function start(
   args: readonly string[],
   { processes = 1, env = {} }: { processes?: number; env?: NodeJS.ProcessEnv } = {},
@@ -89,7 +89,7 @@ describe('what operators see of serve', () => {
     assert.ok(startedAgo > 0 && startedAgo < 600, `${startedAgo}`);
     assert.equal(valueOf(before, 'svc_api_keys', { status: 'active' }), 1);
     const [{ pid: victim }] = server.listening() as [Line];
-    // Its answer is on the way, or never comes.
+    // Its answer is in transit, or never comes.
     process.kill(victim, 'SIGSTOP');
     const scraping = Promise.all([server.scrape(), server.scrape()]);
     process.kill(victim, 'SIGKILL');
@@ -119,7 +119,7 @@ describe('what operators see of serve', () => {
     };
     await until(async () => (await found())[0] === 0);
     await server.create('Told');
-    // That it was delivered is written a second later.
+    // The delivery is recorded a second later.
     await until(async () => isDeepStrictEqual(await found(), [0, 0, 1]));
     assert.equal(receiver.received.length, 1);
     writeFileSync(config, 'roles: {}\n');
@@ -177,14 +177,14 @@ describe('what operators see of serve', () => {
       const env = {
         OTEL_EXPORTER_OTLP_ENDPOINT: url,
         OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
-        // Nothing is sent before it stops, however long that takes.
+        // The batch delay is so long that spans are only sent at the stop.
         OTEL_BSP_SCHEDULE_DELAY: '600000',
       };
       const server = await start(['--workers', `${processes}`], { env, processes });
       for (let count = 0; count < 8; count += 1) assert.equal(await server.ask(), 200);
       assert.equal(await server.stop(), 0);
       receiver.close();
-      // OpenTelemetry would try five times more.
+      // OpenTelemetry itself would retry five times.
       assert.ok(attempts > 0 && attempts < 6 * processes, `${attempts} attempts`);
     });
 

@@ -17,14 +17,14 @@ import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.
 const NOTICE_SECRET = newNoticeSecret();
 const REPLACED = 'a worker exited and will be replaced';
 
-/** A line of the log; `waitMs` is in those that say that a worker will be replaced. */
+/** A log line; `waitMs` is set when a worker will be replaced. */
 interface Logged {
   pid: number;
   msg: string;
   waitMs?: number;
 }
 
-/** `serve` with workers, and what its processes log. */
+/** `serve` with workers, and the log of its processes. */
 async function startWorkers(database: string, ...args: string[]) {
   const env = cleanEnv({ LOG_LEVEL: 'info', SVC_API_NOTICES_SECRET: NOTICE_SECRET });
   const child = startCli(['serve', '--database', database, ...args], { env });
@@ -67,10 +67,10 @@ describeOnEach('serve --workers', (dialect) => {
     };
     assert.deepEqual(await answers(), [200]);
     await cli.run(['apikey', 'delete', 'CI']);
-    // PostgreSQL notifies them some milliseconds later.
+    // On PostgreSQL, the notification arrives some milliseconds later.
     if (dialect === 'postgres') await until(async () => !(await answers()).includes(200));
     const refusals = await answers();
-    // Those of one address are only told so often why.
+    // The reason is only given to a limited number of requests from one address.
     assert.ok(
       refusals.every((status) => status === 401 || status === 429),
       'each of them refuses it',
@@ -92,7 +92,7 @@ describeOnEach('serve --workers', (dialect) => {
     const statuses = await Promise.all(Array.from({ length: 60 }, () => ask(url, key)));
     const admitted = statuses.filter((status) => status === 200).length;
     assert.equal(statuses.filter((status) => status === 429).length, 60 - admitted, statuses.join());
-    // Leases of two others can be missing, a tenth of the limit each.
+    // The leases of two other workers can be missing, each a tenth of the limit.
     assert.ok(admitted <= 30 && admitted >= 24, `${admitted}`);
     server.child.kill('SIGTERM');
     assert.deepEqual(await server.ended, [0, null]);
@@ -180,12 +180,12 @@ describeOn('postgres', 'the workers of a machine', () => {
     server.child.kill();
     await server.ended;
   });
-  /** The last events of the connections of all processes. */
+  /** The last events of all processes' connections. */
   const connections = async () =>
     (await readDirectly(cli.database, `select query from pg_stat_activity where application_name = '${name}'`)).map(
       ({ query }) => String(query),
     );
-  /** Answers on new connections, by whichever worker takes each. */
+  /** Answers on new connections, each from any worker. */
   const answers = async (key: string) => {
     const all = [];
     for (let time = 0; time < 30; time += 1) all.push(await ask(url, key));
@@ -199,7 +199,7 @@ describeOn('postgres', 'the workers of a machine', () => {
       const [first = '', second = '', ...others] = (await connections()).toSorted();
       return others.length === 0 && first.startsWith('listen svc_api_changed_keys') && second.includes('followers');
     });
-    // Remembered keys are used after the rest, too, until they change. A worker can be first asked only now.
+    // Cached keys keep working until they change. Some workers have not been asked yet.
     await until(async () => {
       await until(async () => (await connections()).length === 2);
       assert.deepEqual([...new Set(await answers(key))], [200]);
@@ -228,7 +228,7 @@ describeOn('postgres', 'the workers of a machine', () => {
 interface Activity {
   transactions: number;
   connections: number;
-  /** When the last heartbeat was sent, in whole seconds: the server takes a statement in steps, each with its time. */
+  /** The time of the last heartbeat in whole seconds, because the server handles a statement in several timed steps. */
   heartbeat: string | null;
   seconds: number;
 }
@@ -269,7 +269,7 @@ describeOnEach('the workers of a machine tell a webhook', (dialect) => {
 
   if (dialect === 'postgres')
     it('with less than a transaction a second, by a few connections, while there is nothing to tell', async () => {
-      // Requests of another database, which are not counted.
+      // Queries another database, so that they are not counted.
       const connectionString = Object.assign(new URL(database!.url), { pathname: '/template1' }).href;
       const observer = new Client({ connectionString });
       await observer.connect();
@@ -279,13 +279,13 @@ describeOnEach('the workers of a machine tell a webhook', (dialect) => {
         let [first, last] = [await look(), await look()];
         await until(async () => {
           last = await look();
-          // A connection counts what it did when it ends.
+          // A connection adds its counts when it closes.
           if (last.connections > 3) heartbeats.clear();
           if (heartbeats.add(last.heartbeat!).size < 3) first = last;
           return heartbeats.size > 12;
         });
         const [transactions, seconds] = [last.transactions - first.transactions, last.seconds - first.seconds];
-        // Once a minute, keys that end or are refused often are looked for.
+        // Once a minute, it looks for keys that expire or are often refused.
         assert.ok(transactions <= seconds + 7, `${transactions} transactions in ${seconds} s`);
       } finally {
         await observer.end();

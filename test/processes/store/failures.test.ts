@@ -34,7 +34,7 @@ async function storeWithKeys(count = 1): Promise<string> {
   return store.location;
 }
 
-/** A path at which somebody's file is. */
+/** A path where another file exists. */
 function pathOf(make: (path: string) => void): string {
   const path = tempStore();
   make(path);
@@ -47,7 +47,7 @@ function sqliteFile(path: string, script: string): void {
   file.close();
 }
 
-/** Root's home folder is closed to others. */
+/** Other users have no access to root's home folder. */
 const CLI_AS_NOBODY = { ...AS_NOBODY, env: { HOME: '/nonexistent' } };
 
 const create = (database: string) => [
@@ -75,7 +75,7 @@ interface Case {
   code: ErrorCode;
   message: RegExp;
   path: () => string | Promise<string>;
-  /** True if the file is left exactly as it was. */
+  /** True if the file must not be changed. */
   unchanged?: boolean;
 }
 
@@ -210,7 +210,7 @@ describe('opening as a store', () => {
 });
 
 describe('a user who may not', () => {
-  /** A store in a folder that lets the user through, both with the given modes. */
+  /** A store in a folder that the user can enter, with these modes. */
   async function storeFor(folderMode: number, fileMode: number): Promise<string> {
     const path = tempStore();
     copyFileSync(await storeWithKeys(), path);
@@ -305,7 +305,8 @@ describe('a store that cannot grow', () => {
 
   it('is STORE_FULL in the middle of a transaction, which is rolled back', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
-    // As long as this one has it open, all is written to the -wal file, which gets 45 KiB. The -shm file needs 32.
+    // While this process has the store open, all changes go to the -wal file, which grows to 45 KiB. The -shm file
+    // needs 32.
     assertCliFailure(
       await runCliWithFileLimit(36, create(store.location)),
       'STORE_FULL',

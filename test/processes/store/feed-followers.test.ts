@@ -35,11 +35,11 @@ describeOnEach('an edge', (dialect) => {
   const get = (server: ServeProcess, path: string) =>
     fetch(server.url + path, { headers: { authorization: `Bearer ${token}`, connection: 'close' } });
   const load = async (server: ServeProcess) => lastOf(await (await get(server, '/feed/snapshot')).text()).cursor;
-  /** Asks for changes, as an edge does. @returns until when it may answer, by `performance.now` */
+  /** Polls for changes as an edge does. @returns the end of its lease, by `performance.now` */
   const ask = async (server: ServeProcess, after: string, id: string = randomUUID()) => {
     const query = new URLSearchParams({ after, edge: id, name: 'test', lease: '60000' });
     let [askedAt, answer]: [number, Response | undefined] = [0, undefined];
-    // Until it is sure of its store, which takes longer on a busy machine, it answers 503.
+    // It answers 503 until it has checked its store, which takes longer on a busy machine.
     await until(async () => {
       askedAt = performance.now();
       answer = await get(server, `/feed?${String(query)}`);
@@ -74,7 +74,7 @@ describeOnEach('an edge', (dialect) => {
     server.kill('SIGSTOP');
     assert.ok((await deletedAt('CI')) >= end);
     server.kill('SIGCONT');
-    // Until it is sure of its store again, it answers 503.
+    // It answers 503 until it has checked its store again.
     const query = new URLSearchParams({ after: cursor, edge: randomUUID(), name: 'test', lease: '60000' });
     let answer: Response | undefined;
     await until(async () => (answer = await get(server, `/feed?${String(query)}`)).status !== 503);
@@ -137,7 +137,7 @@ describeOnEach('an edge', (dialect) => {
   });
 });
 
-/** The content of an answer's last line. */
+/** The last line of an answer. */
 function lastOf(text: string): { cursor: string; leaseMs: number } {
   const [cursor, leaseMs] = JSON.parse(text.trimEnd().split('\n').at(-1)!.slice(1)) as [string, number];
   return { cursor, leaseMs };

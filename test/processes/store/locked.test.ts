@@ -9,7 +9,7 @@ import { runCliHere } from '../../support/cli-here.ts';
 import { migratedStore, tempStore } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-/** Takes the write lock of a store as another program would. */
+/** Takes a store's write lock, like another program. */
 function lock(path: string): { release: () => void } {
   const other = new Database(path);
   other.exec('begin immediate');
@@ -34,7 +34,7 @@ describe('a store that another process writes', () => {
     const { release } = lock(store.location);
     let done = false;
     const creating = keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR).finally(() => (done = true));
-    await yieldToEventLoop(); // By now the first try has failed.
+    await yieldToEventLoop(); // The first attempt has failed by now.
     assert.equal(done, false);
     release();
     assert.equal((await creating).apiKey.name, 'CI');
@@ -52,7 +52,7 @@ describe('a store that another process writes', () => {
       }
       return performance.now() - started;
     };
-    // The machine may do something else meanwhile: then in another round. Each is longer than writers wait at a time.
+    // A pause of the machine can spoil a round, so it can repeat. Each lasts longer than writers wait for a lock.
     await until(async () => {
       const alone = await read();
       const { release } = lock(store.location);
@@ -88,7 +88,7 @@ describe('a store that another process writes', () => {
     const started = performance.now();
     const first = patient.repository.write((writer) => writer.delete(['x']));
     const second = hasty.repository.write((writer) => writer.delete(['x']));
-    // The one that may wait for longer began first, and still waits.
+    // The one with the longer timeout started first, and still waits.
     await assert.rejects(Promise.race([first, second]), {
       code: 'STORE_LOCKED',
       message: `The key store ${database} is locked by another process. Try again in a moment.`,

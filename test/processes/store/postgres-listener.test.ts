@@ -8,7 +8,7 @@ import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts
 import { migratedStore } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-/** Waits until a store tells its revision, or one that is not this one. */
+/** Waits until a store reports a revision other than this one. */
 async function revisionOf({ store }: TestKeys, before?: number): Promise<number> {
   const revision = () => store.repository.revision();
   await until(() => revision() !== undefined && revision() !== before);
@@ -60,11 +60,11 @@ describeOn('postgres', 'a store that listens', () => {
     await other.store.close();
   });
 
-  /** When the store that listens has last asked whether the database is there. */
+  /** When the listening store last checked its database. */
   async function lastQuestion(): Promise<unknown> {
     const name = new URL(database).searchParams.get('application_name');
     let row: Record<string, unknown> | undefined;
-    // Between two of its connections, there is none that has asked.
+    // While it reconnects, no connection is listed.
     await until(async () => {
       [row] = await readDirectly(
         database,
@@ -75,7 +75,7 @@ describeOn('postgres', 'a store that listens', () => {
     return row!['query_start'];
   }
 
-  /** Uses a key until it is remembered. */
+  /** Uses a key until it is cached. */
   async function remember(secret: string): Promise<void> {
     await until(async () => {
       assert.ok('principal' in (await authenticate(here.keys, secret)));
@@ -127,7 +127,7 @@ describeOn('postgres', 'a store that listens', () => {
     const before = await revisionOf(here);
     await create(foreign);
     await foreign.store.close();
-    // By the time it asks for the second time it has received all that was sent before it asked for the first.
+    // At its second check, it has received everything sent before the first.
     for (let count = 0; count < 2; count += 1) {
       const last = await lastQuestion();
       await until(async () => (await lastQuestion()) !== last);

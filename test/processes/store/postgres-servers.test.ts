@@ -19,7 +19,7 @@ describeOn('postgres', 'three servers of one store, one of them with workers,', 
     const url = new URL(cli.database);
     proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);
-    // The tests send more keys that are not valid than an address may.
+    // The tests send more invalid keys than the default limit for an address.
     const args = ['--port', '0', '--config', configFile('limits: { failedCredentials: 10000/m }')];
     servers = await Promise.all([
       startServe(cli.database, args),
@@ -32,14 +32,14 @@ describeOn('postgres', 'three servers of one store, one of them with workers,', 
     await Promise.all(servers.map((server) => server.stop()));
   });
   const ask = async (server: ServeProcess, secret: string) => (await query(server.url, secret, '{ online }')).status;
-  /** Lets each server remember a key: it does so as soon as it listens. */
+  /** Lets each server cache a key, which needs it to be listening. */
   async function warm(secret: string): Promise<void> {
     for (const server of servers) {
       await until(async () => (await ask(server, secret)) === 200);
       for (let request = 0; request < 50; request += 1) await ask(server, secret);
     }
   }
-  /** Asks each often enough that each worker answers. */
+  /** Sends enough requests to reach every worker. */
   async function allRefuse(secret: string): Promise<void> {
     const asked = servers.flatMap((server) => Array.from({ length: 4 }, () => ask(server, secret)));
     assert.deepEqual(new Set(await Promise.all(asked)), new Set([401]));

@@ -9,14 +9,14 @@ import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { steadyRandomness } from '../../support/random.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
-/** Fewer would show what a table and an index take by themselves. */
+/** With fewer keys, the fixed size of tables and indexes would count. */
 const KEYS = 25_000;
 const CHANGES = 100;
 const PAGE_BYTES = 4096;
-/** The sizes of a page's header in the -wal file, and of that file's own header. */
+/** The sizes of the -wal file's header and of each frame's. */
 const [FRAME_HEADER_BYTES, HEADER_BYTES] = [24, 32];
 
-/** How much each key may take with its first entry, in bytes. */
+/** The maximum bytes for a key with its first audit entry. */
 const MOST_BYTES = 800;
 
 describeOnEach('a store of many keys', (dialect) => {

@@ -11,7 +11,7 @@ const sizeOf = (dialect: DialectName, table: string) =>
   dialect === 'sqlite'
     ? `select sum(pgsize) as size from dbstat where name like '${table}%'`
     : `select pg_relation_size('${table}') + pg_indexes_size('${table}') as size`;
-/** In bytes, as docs/observability.md has it. */
+/** In bytes, as in docs/observability.md. */
 const MAX_BYTES = { sqlite: 40, postgres: 100 };
 
 describeOnEach('the use of a key in an hour, and on a day', (dialect) => {
