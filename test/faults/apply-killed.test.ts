@@ -16,14 +16,14 @@ describe('apply that is killed', () => {
     duration = await run();
   });
 
-  // The first third is spent on loading modules and reading.
+  // The first third is for loading modules and reading.
   for (const part of [0.45, 0.55, 0.65, 0.75, 0.85, 0.95]) {
     it(`after ${part} of its time has made all ${KEYS} keys or none, and the next one leaves each its secret in its file`, async () => {
       await run(duration * part);
     });
   }
 
-  /** Applies, and looks at what is there afterwards. @returns how long it took, in milliseconds */
+  /** Applies, and checks the result. @returns the duration in milliseconds */
   async function run(killAfter?: number): Promise<number> {
     const test = testApply();
     test.declare('keys: []');
@@ -52,7 +52,7 @@ describe('apply that is killed', () => {
     file.close();
     assert.ok(made === KEYS || (made === 0 && timer), String(made));
     assert.equal(entries, made);
-    // The next one goes on from there.
+    // The next run continues from there.
     const again = await test.apply(['--secrets-dir', test.secrets, '--json']);
     assert.equal((JSON.parse(again.stdout) as { created: number }).created, KEYS - Number(made));
     const files = readdirSync(test.secrets);

@@ -12,7 +12,7 @@ import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const KEYS = 3000;
 
-/** Asserts that only this user can use a file and those that SQLite keeps beside it, or all files of a folder. */
+/** Asserts that only this user can access the files in a folder, or a file and SQLite's files beside it. */
 function assertPrivate(folder: string): void {
   for (const name of readdirSync(folder)) {
     const stat = statSync(join(folder, name), { throwIfNoEntry: false });
@@ -20,7 +20,7 @@ function assertPrivate(folder: string): void {
   }
 }
 
-/** Runs a command until something is so, and kills it some milliseconds later, unless it has ended by then. */
+/** Starts a command and waits for a condition. Then kills it some milliseconds later, unless it has ended. */
 async function runAndKill(
   args: readonly string[],
   folder: string,
@@ -43,7 +43,7 @@ async function runAndKill(
   return signal === 'SIGKILL';
 }
 
-/** Runs the tests of a `describe` with an umask that lets others do everything. */
+/** Runs the tests of a `describe` with an umask that allows everything. */
 function withOpenUmask(): void {
   const umask = process.umask();
   before(() => void process.umask(0));
@@ -82,7 +82,7 @@ describe('backup that is killed', () => {
     await until(() => has(folder, '.partial-') || child.exitCode !== null);
     child.kill('SIGTERM');
     const { code, stdout } = await ended;
-    // It may have been whole by then.
+    // The kill can come after its end.
     if (code !== 0) assert.deepEqual([code, (JSON.parse(stdout) as { code: string }).code], [143, 'INTERRUPTED']);
     assert.deepEqual(readdirSync(folder), code === 0 ? ['backup.sqlite'] : []);
   });
@@ -136,7 +136,7 @@ describe('restore that is killed', () => {
     await until(() => has(folder, '.restore-') || child.exitCode !== null);
     child.kill('SIGTERM');
     const { code, stdout } = await ended;
-    // It may have been done by then.
+    // The kill can come after its end.
     if (code !== 0) assert.deepEqual([code, (JSON.parse(stdout) as { code: string }).code], [143, 'INTERRUPTED']);
     assert.equal(has(folder, '.restore-'), false);
   });

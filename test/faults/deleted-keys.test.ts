@@ -11,10 +11,10 @@ import { rawPost } from '../support/raw-http.ts';
 import { startServe } from '../support/serve.ts';
 
 const CHILD = fileURLToPath(new URL('../support/held-lock-child.ts', import.meta.url));
-/** libuv polls again within one turn of the event loop while 1,024 are ready. */
+/** libuv polls again within the same turn of the event loop while 1,024 connections are ready. */
 const READY = 6000;
 const LATE = 500;
-/** Those past the limit of failed credentials are refused by it, and on a slow machine those that were silent for long. */
+/** The limit of failed credentials refuses some. On a slow machine, silent connections also time out. */
 const REFUSED: ReadonlySet<number> = new Set([401, 408, 429]);
 
 const requestWith = (secret: string) =>
@@ -37,10 +37,10 @@ describe('a request whose head arrives after a delete has returned', () => {
     );
     const request = requestWith(secret);
     const open: KeptConnection[] = [];
-    // In groups: the queue of connections to accept is short.
+    // In groups, because the accept queue is short.
     while (open.length < READY + LATE)
       open.push(...(await Promise.all(Array.from({ length: 100 }, () => KeptConnection.open(server.url)))));
-    // The server may have closed the first of them by now.
+    // The server may already have closed the first ones.
     const asking = await KeptConnection.open(server.url);
     for (let count = 0; count < 3; count += 1) {
       asking.send(request);

@@ -51,7 +51,7 @@ describe('edges on a bad network', () => {
         { name: `Key ${change}`, roles: ['VIEWER'] },
         OPERATOR,
       );
-      // Some of them have it in their memory.
+      // At least one edge has cached it.
       await Promise.race(edges.map(({ keys }) => until(async () => (await keys.check({ secret })).ok)));
       const loss = [
         () => test.keys.delete([key.id], OPERATOR),

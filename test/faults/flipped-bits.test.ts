@@ -43,7 +43,7 @@ describe('a bit of the store is flipped', () => {
     assert.ok(outcomes.refused + outcomes.failed > ROUNDS / 20, JSON.stringify(outcomes));
   });
 
-  /** The bytes of the pages in which the rows of keys are: other pages hold indexes, the log and nothing. */
+  /** The bytes of the pages with the rows of keys. Other pages hold indexes, the log or nothing. */
   function placesOf(bytes: Buffer, names: readonly string[]): number[] {
     const pageSize = bytes.readUInt16BE(16);
     const pages = new Set(names.flatMap((name) => occurrences(bytes, name).map((at) => Math.floor(at / pageSize))));
@@ -56,7 +56,7 @@ describe('a bit of the store is flipped', () => {
     return found;
   }
 
-  /** Presents all secrets: what is accepted must be as it was. */
+  /** Tries all secrets. Accepted ones must have the same grants as before. */
   async function tryAll(
     database: string,
     keys: ReadonlyMap<string, { name: string; permissions: string }>,
@@ -83,7 +83,7 @@ describe('a bit of the store is flipped', () => {
     return outcome;
   }
 
-  /** A failure has a code, of the store. */
+  /** A failure must be a store error with a code. */
   function failed(error: unknown): undefined {
     assert.ok(isKeysError(error) && error.code.startsWith('STORE_'), String(error));
     return undefined;

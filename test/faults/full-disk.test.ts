@@ -77,7 +77,7 @@ describe('a store on a full disk', () => {
     const { url } = server;
     assert.equal((await query(url, admin, '{ me { name } }')).status, 200);
     disk.fill();
-    // Until the room that the store has inside its files is used up, too.
+    // Until free space inside the store's files is used up, too.
     const creation = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { id } } }';
     for (let full = false, count = 0; !full; count += 1) {
       const input = { name: `More ${count}`, description: 'x'.repeat(900), roles: ['GUEST'] };

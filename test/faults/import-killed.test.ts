@@ -18,7 +18,7 @@ describeOnEach('import that is killed', () => {
     writeFileSync(file, Array.from({ length: KEYS }, line).join('\n'));
   });
 
-  /** How many of these statements it has made by then, as its log says. */
+  /** How many of these statements the log shows at that moment. */
   const moments = [
     ['select * from "api_keys"', 1],
     ['insert into "api_keys"', 1],

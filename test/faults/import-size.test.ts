@@ -9,7 +9,7 @@ import { skipUnlessCI } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const LINES = 40_000;
-/** In MiB. The lines and what is said of them take twice as much in memory. */
+/** In MiB. In memory, the lines and their results would take twice as much. */
 const HEAP = 48;
 
 describe('an import of many lines', () => {

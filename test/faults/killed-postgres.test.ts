@@ -7,7 +7,7 @@ import { startPostgresServer } from '../support/postgres.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-/** The processes of a server, by the folder of its data. */
+/** The processes of a server, found by its data folder. */
 function processesOf(data: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     try {
@@ -29,7 +29,7 @@ describe('PostgreSQL with synchronous_commit=off', () => {
     const client = new Client({ connectionString: server.url });
     client.on('error', () => {});
     await client.connect();
-    // Nothing else writes the log of the database within this time.
+    // Prevents other writes of the database's log within this time.
     await client.query("alter system set wal_writer_delay = '10s'");
     await client.query('select pg_reload_conf()');
     const { rows } = await client.query<{ synchronous_commit: string }>('show synchronous_commit');

@@ -8,9 +8,9 @@ import { tempStore } from '../support/temp.ts';
 const ROUNDS = 6;
 const CLIENTS = 4;
 
-/** The changes that a server has confirmed: the secrets of keys by their names. */
+/** The changes that a server has confirmed: secrets by key name. */
 interface Answered {
-  /** Created, and not asked to be deleted: a deletion may be done without having been answered. */
+  /** Created, and not yet requested to be deleted: an unconfirmed deletion can still have happened. */
   readonly created: Map<string, string>;
   readonly deleted: Map<string, string>;
 }
@@ -24,7 +24,7 @@ describeOnEach('a server that is killed under load', () => {
       const answered: Answered = { created: new Map(), deleted: new Map() };
       let killed: Promise<void> | undefined;
       const killInTime = () => {
-        // At another moment in each round.
+        // At a different moment in each round.
         if (answered.created.size + answered.deleted.size >= 5 + 7 * round) killed ??= server.stop('SIGKILL');
       };
       const prefixes = Array.from({ length: CLIENTS }, (_, client) => `Round ${round} client ${client}`);
@@ -37,7 +37,7 @@ describeOnEach('a server that is killed under load', () => {
     const { code, stdout } = await cli.run(['apikey', 'log', '--verify']);
     assert.equal(code, 0, stdout);
 
-    /** Starts it once more, and asks whether it has what the killed one has answered. */
+    /** Restarts the server, and checks that it has everything that the killed one confirmed. */
     async function checkAll({ created, deleted }: Answered): Promise<void> {
       const next = await startServe(cli.database);
       const statusOf = async (secret: string) => (await query(next.url, secret, '{ online }')).status;
@@ -48,7 +48,7 @@ describeOnEach('a server that is killed under load', () => {
   });
 });
 
-/** Creates and deletes keys one after the other, until the server has gone. */
+/** Creates and deletes keys until the server is gone. */
 async function change(
   url: string,
   admin: string,
@@ -74,7 +74,7 @@ async function change(
       afterEach();
     }
   } catch (error) {
-    // The error of fetch once the connection is cut.
+    // The error of fetch for a broken connection.
     assert.ok(error instanceof TypeError, String(error));
   }
 }

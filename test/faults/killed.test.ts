@@ -7,7 +7,7 @@ import { finished, startCli } from '../support/process.ts';
 import { startStoreChild } from '../support/store-process.ts';
 import { tempStore } from '../support/temp.ts';
 
-/** The names of a store's keys with their roles. Fails where the store is not whole. */
+/** A store's keys and roles. Fails if the store is damaged. */
 async function stateOf(database: string): Promise<string> {
   const { keys, store } = await openTestKeys({ database });
   const page = await keys.list({}, OPERATOR);
@@ -23,7 +23,7 @@ async function stateOf(database: string): Promise<string> {
 }
 
 describe('a process that is killed while it writes', () => {
-  /** After each step of the task `churn`. */
+  /** After each step of `churn`. */
   const states = ['', 'Parent ADMIN', 'Child GUEST; Parent ADMIN', 'Parent VIEWER'];
   const rounds = 16;
 
@@ -34,7 +34,7 @@ describe('a process that is killed while it writes', () => {
       const child = startStoreChild(['churn', database, String(step)]);
       const ended = finished(child);
       let reported = 0;
-      // The moments are spread over the steps, and by parts of a millisecond within them.
+      // The moments cover all steps, and fractions of a millisecond within them.
       const last = 1 + ((round * 7) % 16);
       child.stdout!.on('data', (text: string) => {
         reported += text.split('\n').length - 1;
@@ -57,7 +57,7 @@ describe('a process that is killed while it writes', () => {
       const database = tempStore();
       const child = startStoreChild(['write', database, 'CI']);
       await once(child, 'spawn');
-      // Loading takes some 150 ms, making the store 10.
+      // Loading takes some 150 ms, creating the store 10.
       const timer = setTimeout(() => child.kill('SIGKILL'), 100 + round * 15);
       await finished(child);
       clearTimeout(timer);
@@ -87,12 +87,12 @@ describe('a command that is killed', () => {
       return performance.now() - started;
     };
     for (const command of Object.values(commands)) {
-      // The duration of the undisturbed command, after which everything is put back.
+      // The duration of an undisturbed run, after which everything is undone.
       const [before, after] = command.states;
       const duration = await run(command);
       await restore(before!);
       for (let moment = 1; moment <= 8; moment += 1) {
-        // The first half is spent on loading modules: the moments are spread over the second.
+        // The first half is for loading modules; the moments are spread over the second.
         await run(command, duration * (0.4 + moment * 0.07));
         const state = await stateOf(database);
         assert.ok(state === before || state === after, `"${state}" after ${command.args.join(' ')}`);

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 const DESCENDANTS = 50_000;
 const CLIENTS = 4;
-/** How many requests are answered, at least, while a step is under way that cannot be divided. */
+/** The minimum of requests answered during a step that cannot be divided. */
 const MIN_ANSWERED = 3;
 
 describe(`a server that deletes ${DESCENDANTS} keys which one key has created`, () => {
@@ -23,7 +23,10 @@ describe(`a server that deletes ${DESCENDANTS} keys which one key has created`, 
   });
   afterEach(() => test.stop());
 
-  /** Deletes a key with its descendants beside clients. @returns how many were answered during commit and checkpoint */
+  /**
+   * Deletes a key with its descendants while clients send requests.
+   * @returns how many were answered during commit and checkpoint
+   */
   async function deleteBesideClients(parent: string): Promise<number[]> {
     const children = Array.from({ length: DESCENDANTS }, (_, at) =>
       storedKey(`${parent}.${at}`, { createdBy: idOf(parent) }),
@@ -58,7 +61,7 @@ describe(`a server that deletes ${DESCENDANTS} keys which one key has created`, 
 
   it('answers others while it commits that, and while it writes what it has committed into the file', async () => {
     let round = 0;
-    // The machine may do something else meanwhile: then with other keys.
+    // A pause of the machine can spoil a round, so it can repeat with other keys.
     await until(async () => {
       const answered = await deleteBesideClients(`top${(round += 1)}`);
       return answered.length === 2 && answered.every((count) => count >= MIN_ANSWERED);

@@ -24,7 +24,7 @@ const UNWRITABLE = 'notices could not be collected or delivered';
 
 describe('notices of a store that fails', () => {
   let receiver: Receiver;
-  /** Answers that wait for the test. */
+  /** Responses that the test holds back. */
   let held: ServerResponse[];
   const cleanups: (() => unknown)[] = [];
 
@@ -37,7 +37,7 @@ describe('notices of a store that fails', () => {
     await stopReceivers();
   });
 
-  /** Starts a server that tells the receiver, and collects its log. */
+  /** Starts a server that notifies the receiver, and collects its log. */
   const serve = async (database: string) => {
     const config = join(tempFolder(), 'svc-api.yaml');
     writeFileSync(config, `notices: { url: "${receiver.url}" }\n`);
@@ -68,7 +68,7 @@ describe('notices of a store that fails', () => {
       .finally(() => store.close());
   };
   const told = (type = 'key.created') => new Set(receiver.of(type).map(({ data }) => String(data['name'])));
-  /** Lets keys be created whose notices wait, or whose attempts are under way. */
+  /** Creates keys whose notices wait, or whose deliveries are in progress. */
   const letWait = async (database: string) => {
     await create(database, ['Ready']);
     await receiver.waitFor(1);
@@ -80,7 +80,7 @@ describe('notices of a store that fails', () => {
     receiver.answer = (response) => void response.writeHead(204).end();
     for (const response of held.splice(0)) response.writeHead(204).end();
   };
-  /** That repeated ones are the same. */
+  /** Asserts that repeated notices are the same. */
   const assertSame = () => {
     const bodies = new Map(receiver.received.map(({ id, body }) => [id, body]));
     for (const { id, body } of receiver.received) assert.equal(body, bodies.get(id));
@@ -97,7 +97,7 @@ describe('notices of a store that fails', () => {
       cleanups.push(() => disk.unmount());
       database = join(disk.folder, 'keys.sqlite');
     });
-    /** Also uses up what room the store has inside its files. */
+    /** Also fills the free space inside the store's files. */
     const fill = async () => {
       disk.fill();
       for (let isFull = false; !isFull;)
@@ -108,13 +108,13 @@ describe('notices of a store that fails', () => {
           isFull = true;
         }
     };
-    /** Starts a server, and lets it deliver what waits when it cannot write that any more. */
+    /** Starts a server, and makes the store unwritable before it can record its deliveries. */
     const serveUntilUnwritable = async () => {
       const server = await serve(database);
       await letWait(database);
       await fill();
       takeAll();
-      // Nothing more is sent than what was to be sent before.
+      // Only notices that were already due are sent.
       await until(() => told().size > UNDER_WAY);
       await until(() => server.said(UNWRITABLE) !== undefined);
       return server;
@@ -123,7 +123,7 @@ describe('notices of a store that fails', () => {
     it('come once, as it is remembered what was taken until that can be written', async () => {
       const server = await serveUntilUnwritable();
       assert.deepEqual([server.said(UNWRITABLE)!.err?.code, await waiting(database)], ['STORE_FULL', KEYS]);
-      // Access can be taken away, which is told later.
+      // Removing access still works; its notice comes later.
       const { code, stderr } = await testCli(database).runProcess(['apikey', 'delete', 'Ready']);
       assert.equal(code, 0, stderr);
       disk.empty();

@@ -21,7 +21,7 @@ describeOnEach('notices of servers that are killed', () => {
   const writeConfig = (url: string) => writeFileSync(config, `notices: { url: "${url}" }\n`);
   const told = (type: string) => new Set(receiver.of(type).map(({ data }) => data['name'])).size;
   const cli = () => testCli(database);
-  /** Creates keys with a command, as somebody does while no server runs, or while one does. */
+  /** Creates keys with a command, with or without a running server. */
   const create = async (names: readonly string[]) => {
     for (const name of names) await cli().given(name);
   };
@@ -41,20 +41,20 @@ describeOnEach('notices of servers that are killed', () => {
     let server = await serve();
     await create(['Ready']);
     await receiver.waitFor(1);
-    // Killed while all attempts are under way.
+    // Killed while all deliveries are in progress.
     let arrived = 0;
     receiver.answer = () => void (arrived += 1);
     await create(names('Under way'));
     await until(() => arrived >= 4);
     await server.stop('SIGKILL');
-    // Made while no server runs.
+    // Created while no server runs.
     await create(names('Meanwhile'));
     receiver.answer = (response) => void response.writeHead(204).end();
     server = await serve();
-    // Killed while some were taken, before all were.
+    // Killed while some are accepted, but not all.
     await until(() => told('key.created') > 6);
     await server.stop('SIGKILL');
-    // That a lease ends by itself was waited for above; this one ends now.
+    // The expiry of a lease was tested above, so this one is ended at once.
     await changeDirectly(database, 'update notice_state set leased_until = 0');
     server = await serve('--workers', '2');
     await until(() => told('key.created') === 2 * KEYS + 1);
@@ -78,7 +78,7 @@ describeOnEach('notices of servers that are killed', () => {
     assert.equal(receiver.received.length, KEYS + 1);
     const other = await Receiver.start(receiver.secret);
     writeConfig(other.url);
-    // Both servers look at the file twice a second.
+    // Both servers check the file twice a second.
     await until(async () => {
       const before = other.received.length + receiver.received.length;
       await create([`Changed ${before}`]);
@@ -97,7 +97,7 @@ describeOnEach('notices of servers that are killed', () => {
     await create(['Unanswered']);
     await until(() => arrived === 1);
     await server.stop();
-    // It has not waited until the attempt was given up, which would be counted.
+    // It did not wait for the attempt to fail, which would be counted.
     assert.deepEqual(await readDirectly(database, 'select attempts from notice_outbox'), [{ attempts: 0 }]);
   });
 

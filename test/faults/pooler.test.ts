@@ -11,12 +11,12 @@ import { query } from '../support/server.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 
-/** The parameters that PgBouncer must ignore, as in docs/postgresql.md. */
+/** The parameters that PgBouncer must ignore, from docs/postgresql.md. */
 const IGNORED = 'lock_timeout, statement_timeout, idle_in_transaction_session_timeout';
 
 describe('behind PgBouncer', () => {
   let store: string;
-  /** The URL of the same store for a role that finds its schema by itself. */
+  /** The URL of the same store for a role with the schema in its search path. */
   let direct: string;
   let pooler: PgBouncer | undefined;
   let server: ChildProcess | undefined;

@@ -21,7 +21,7 @@ interface Place {
 interface Way {
   what: string;
   run: (place: Place) => void | Promise<void>;
-  /** True if the content is that of the backup afterwards. */
+  /** True if the store then has the backup's content. */
   restores: boolean;
 }
 
@@ -61,7 +61,7 @@ const WAYS: Way[] = [
   },
 ];
 
-/** The store has just these keys, and perhaps others that are not sure, a log that is whole, and a sound file. */
+/** Asserts that the store has these keys, and perhaps some of the unsure ones, an intact log and a sound file. */
 async function assertHolds(path: string, names: ReadonlySet<string>, unsure = new Set<string>()): Promise<void> {
   const { keys, store } = await openTestKeys({ database: path });
   const listed = (await keys.list({}, OPERATOR)).keys.map(({ name }) => name).filter((name) => !unsure.has(name));
@@ -102,7 +102,7 @@ describe('a store under a running server', () => {
     for (const first of ['a command', 'the server'])
       it(`loses nothing that is reported as done after ${what}, and ${first} writes first`, async () => {
         const expected = new Set(['Kept', 'Doomed', ...(restores ? [] : ['Later'])]);
-        // While the server leaves a file that was moved away, a command may not know what became of its change.
+        // While the server still has a moved file open, the outcome of a command can be uncertain.
         const unsure = new Set<string>();
         const isUnsure = ({ stdout }: { stdout: string }) =>
           what.startsWith('mv ') && stdout.includes('"STORE_REPLACED"') && stdout.includes('the change may be lost');
@@ -145,7 +145,7 @@ describe('a store under a running server', () => {
   }
 
   it('is refused after it was killed and another file copied over its own, until its -wal file is removed', async () => {
-    // A file that is only one change older is what the -wal file was made for.
+    // A -wal file still fits a file that is only one change older.
     await runCli(argsFor(path, 'disable', 'Later'));
     await server.stop('SIGKILL');
     assert.ok(statSync(`${path}-wal`).size > 0);
@@ -168,7 +168,10 @@ describe('programs that have a store open while a file beside it is removed', ()
     for (const child of children.splice(0)) child.kill('SIGKILL');
   });
 
-  /** A program that has the store open. @returns it, and how to tell it what to do: it answers with all names */
+  /**
+   * Opens the store in another process.
+   * @returns the process, and a function to send it a task, whose answer is all names
+   */
   async function open(database: string, as: 'server' | 'command') {
     const child = startStoreChild(['hold', database, as], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
     children.push(child);
@@ -185,7 +188,6 @@ describe('programs that have a store open while a file beside it is removed', ()
     return { child, tell, close };
   }
 
-  /** The files that a process has open. */
   const filesOf = (pid: number) => readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
   const linkOf = (path: string) => {
     try {
@@ -213,7 +215,7 @@ describe('programs that have a store open while a file beside it is removed', ()
       assert.deepEqual(await server.tell({}), ['Old', 'Server']);
       assert.deepEqual(await first.tell({ create: 'First' }), ['First', 'Old', 'Server']);
       assert.deepEqual(await server.tell({}), ['First', 'Old', 'Server']);
-      // It looks once a second, and must not need to.
+      // It must not depend on the check that runs once a second.
       server.child.kill('SIGSTOP');
       await first.close();
       const second = await open(path, 'command');
@@ -231,7 +233,7 @@ describe('programs that have a store open while a file beside it is removed', ()
     const path = await made();
     const server = await open(path, 'server');
     assert.deepEqual(await server.tell({ create: 'Server' }), ['Old', 'Server']);
-    server.child.kill('SIGSTOP'); // It looks once a second.
+    server.child.kill('SIGSTOP'); // The check runs once a second.
     remove(path, '-wal', '-shm');
     const reader = new Database(path);
     reader.exec('begin');
@@ -241,7 +243,7 @@ describe('programs that have a store open while a file beside it is removed', ()
     await command.close();
     reader.close();
     server.child.kill('SIGCONT');
-    // The file itself was not written: only its look once a second shows that what is beside it is gone.
+    // The file itself was not changed, so only the check once a second finds that the files beside it are gone.
     await until(() => filesOf(server.child.pid!).every((file) => !file.endsWith('(deleted)')));
     assert.deepEqual(await server.tell({}), ['New', 'Old', 'Server']);
     await server.close();

@@ -16,18 +16,18 @@ import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
 /**
- * After how many heartbeats, two a second, a server has followed its address: each fourth of them looks where it leads
- * to. docs/postgresql.md says 5 seconds; on a busy machine they take longer.
+ * The number of heartbeats, two a second, within which a server follows its address. Every fourth resolves the address.
+ * docs/postgresql.md says 5 seconds; on a busy machine heartbeats are slower.
  */
 const FOLLOWED_WITHIN = 10;
-/** When a process that listens sent its last heartbeat to a PostgreSQL server. */
+/** The time of the last heartbeat of a listening process, from a PostgreSQL server. */
 const LAST_HEARTBEAT = `select max(query_start)::text as at from pg_stat_activity
   where query ~ '^(with gone|update followers)'`;
-/** Those past the limit of failed credentials are refused by it. */
+/** The limit of failed credentials refuses some. */
 const REFUSED: ReadonlySet<number> = new Set([401, 429]);
 
 describe('a PostgreSQL server that is replaced, but lives on', () => {
-  /** Two servers, the data of one copied from the other. */
+  /** Two servers; the second has a copy of the first one's data. */
   let [first, second]: PostgresServer[] = [];
   let folders: string[];
   let proxy: Proxy;
@@ -63,7 +63,7 @@ describe('a PostgreSQL server that is replaced, but lives on', () => {
   });
   const ask = async (secret: string) => (await query(url, secret, '{ online }')).status;
 
-  /** Leads new connections to the second, and waits until the key that was deleted there is refused, in time. */
+  /** Points new connections to the second server, and waits until a key that was deleted there is refused. */
   async function replaced(): Promise<void> {
     proxy.redirect(portOf(second!));
     const heartbeats = new Set<string>();
@@ -121,7 +121,7 @@ describe('a process that listens on PostgreSQL', () => {
     proxy.close();
   });
 
-  /** When so many heartbeats were sent, in milliseconds, and how many connections were made for them. */
+  /** Waits for a number of heartbeats. @returns their times in milliseconds, and how many connections were opened */
   async function heartbeats(count: number, meanwhile: () => void): Promise<{ times: number[]; made: number }> {
     const name = url.searchParams.get('application_name');
     const [before, times] = [proxy.connections(), [] as number[]];
@@ -129,7 +129,7 @@ describe('a process that listens on PostgreSQL', () => {
       meanwhile();
       const [row] = await readDirectly(url.href, `${LAST_HEARTBEAT} and application_name = '${name}'`);
       const time = Date.parse(row?.['at'] as string);
-      // The server takes a new statement in steps, each with its time.
+      // The server handles a statement in several timed steps.
       if (time > (times.at(-1) ?? 0) + 200) times.push(time);
       return times.length >= count;
     });
@@ -145,7 +145,7 @@ describe('a process that listens on PostgreSQL', () => {
   it('asks it less than once a second while nobody asks it, also by new connections, and trusts what it knows', async () => {
     const { times, made } = await heartbeats(10, () => {});
     const seconds = (times.at(-1)! - times[0]!) / 1000;
-    // A connection that is made is a transaction, too.
+    // Opening a connection counts as a transaction, too.
     assert.ok(made >= 2 && times.length - 1 + made <= seconds + 1, `${times.length} and ${made} in ${seconds} s`);
     assert.notEqual(store.repository.revision(), undefined);
   });

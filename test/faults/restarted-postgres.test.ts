@@ -38,7 +38,7 @@ describe('PostgreSQL that is restarted under a server', () => {
     await postgres.stop();
     await until(() => last('kept') === 503 && last('deleted') === 503);
     await postgres.start();
-    // The server has not found it again when the key is deleted.
+    // The key is deleted before the server has reconnected.
     await testCli(postgres.url).run(['apikey', '--delete', '--name', 'Deleted']);
     const whileGone = statuses.deleted.length;
     postgres.lead();

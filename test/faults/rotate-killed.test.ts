@@ -27,7 +27,7 @@ describeOnEach('rotate that is killed at any moment', () => {
   });
 });
 
-/** Ends a rotation with SIGKILL: early, around its transaction, or when its output has come. Returns what it wrote. */
+/** Kills a rotation: early, around its transaction, or after its output. @returns the output */
 async function killedAfter(child: ChildProcess, round: number): Promise<string> {
   let written = '';
   child.stdout!.setEncoding('utf8').on('data', (text: string) => {

@@ -10,7 +10,7 @@ import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
 const KEYS = 10_000;
-/** Which part of the time of an import a change beside it may wait at most, and how many there are at least. */
+/** The maximum wait of a change as a fraction of the import's time, and the minimum of changes made meanwhile. */
 const [MOST, CHANGES] = [1 / 5, 20];
 
 describeOnEach('an import of many keys', () => {
@@ -19,7 +19,10 @@ describeOnEach('an import of many keys', () => {
     const { database, store, keys, time } = await openTestKeys({ asServer: true });
     time.now = Date.now();
     const { apiKey: key } = await keys.create({ name: 'Changed', roles: ['GUEST'] }, OPERATOR);
-    /** Imports further keys, with changes beside it. @returns how long each waited, and the import took */
+    /**
+     * Imports more keys while other changes are made.
+     * @returns the wait of each change, and the duration of the import
+     */
     const importBesideChanges = async (round: number) => {
       const line = (_: unknown, index: number) => {
         const name = `Imported ${round} ${index}`;
@@ -35,7 +38,7 @@ describeOnEach('an import of many keys', () => {
         const start = performance.now();
         await keys.setEnabled(key.id, enabled, OPERATOR);
         waits.push(performance.now() - start);
-        // Nobody changes keys all the time.
+        // Real clients pause between changes.
         await new Promise((resolve) => setImmediate(resolve));
       }
       const all = performance.now() - began;
@@ -44,7 +47,7 @@ describeOnEach('an import of many keys', () => {
       return { waits, all };
     };
     let rounds = 0;
-    // The machine may do something else while a change waits: then in another round.
+    // A pause of the machine can spoil a round, so it can repeat.
     await until(async () => {
       const { waits, all } = await importBesideChanges((rounds += 1));
       return waits.length >= CHANGES && Math.max(...waits) < MOST * all;

@@ -16,7 +16,7 @@ describe('serve under load', () => {
     for (const child of started.splice(0)) child.kill('SIGKILL');
   });
 
-  /** A server, and what its log has said. */
+  /** A server, and its log. */
   const follow = async (child: ChildProcess, workers: number) => {
     started.push(child);
     const log = { text: '' };
@@ -45,7 +45,7 @@ describe('serve under load', () => {
       const load = startLoad(server.url, key, { kept: 8, fresh: 4 });
       for (let time = 1; time <= 10; time += 1) {
         await more(load);
-        // Also as a change that it notices by itself, at about the same time.
+        // The watcher notices this change at about the same time.
         writeFileSync(config, `resources: [WIKI${time}]\n`);
         const taken = server.said('the configuration was loaded');
         server.child.kill('SIGHUP');
@@ -67,7 +67,7 @@ describe('serve under load', () => {
       await more(load);
       server.child.kill('SIGTERM');
       assert.deepEqual(await once(server.child, 'exit'), [0, null]);
-      // Behind its last answer, each client asks for another connection, in the end in vain.
+      // After its last answer, each client tries another connection, finally in vain.
       await until(() => load.errors.has('ECONNREFUSED'));
       await load.stop();
       assert.deepEqual([[...load.statuses.keys()], load.dropped()], [[200], 0]);

@@ -74,7 +74,7 @@ describe('a signal to serve', () => {
       const child = spawn(process.execPath, [BIN, 'serve', '--port', '0', ...args], {
         env: cleanEnv({ SVC_API_DATABASE: cli.database, LOG_LEVEL: 'info' }),
         stdio: ['ignore', 'pipe', 'pipe'],
-        detached: true, // A group of its own, which the test can signal as a terminal does.
+        detached: true, // A separate process group, so that the test can signal all of it, like a terminal.
       });
       started.push(child);
       let log = '';
@@ -95,7 +95,7 @@ describe('a signal to serve', () => {
     const { child, end } = start([], undefined, 'debug');
     const url = await formatUrl(child);
     child.kill('SIGUSR1');
-    // Node would start it in a thread of its own, and say so on stderr at once.
+    // Node would start it in a thread, and report that on stderr at once.
     for (let time = 0; time < 20; time += 1) assert.equal((await fetch(`${url}/healthz`)).status, 200);
     child.kill('SIGTERM');
     const served = await end;

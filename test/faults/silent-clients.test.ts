@@ -30,7 +30,7 @@ describe('clients without a key that connect, send nothing, and never close', ()
       client.resume();
       return client;
     };
-    // In parts: the queue of connections that are not accepted yet is shorter.
+    // In groups, because the accept queue is shorter.
     for (let number = 0; number < CLIENTS; number += 100)
       clients.push(...(await Promise.all(Array.from({ length: 100 }, connect))));
     const isAnswered = () =>
@@ -40,7 +40,7 @@ describe('clients without a key that connect, send nothing, and never close', ()
       );
     assert.equal(await isAnswered(), false, 'there are enough of them to fill it');
     await until(isAnswered);
-    // Those that are told of their time-out were accepted. More than there are descriptors would be a second round.
+    // Clients that were told of a timeout had been accepted. More of them than descriptors would mean a second round.
     const told = clients.filter(({ bytesRead }) => bytesRead > 0);
     assert.ok(told.length > 0 && told.length < DESCRIPTORS, `${told.length}`);
     for (let inARow = 0; inARow < 20; inARow += 1) if (!(await isAnswered())) inARow = 0;

@@ -9,15 +9,15 @@ import { closed, connectTo, readToEnd } from '../support/client.ts';
 import { until } from '../support/until.ts';
 
 const MB = 1024 * 1024;
-/** More than the system takes for a reader that does not read. */
+/** More than the system buffers for a reader that does not read. */
 const ANSWER = 'x'.repeat(16 * MB);
-/** Longer than a test may take, in milliseconds. */
+/** In milliseconds; longer than a test can take. */
 const FOREVER = 600_000;
 
 describe('an answer that nobody reads', () => {
   let server: RunningServer;
   const clients: Socket[] = [];
-  /** The server's ends of the connections, in the order of their first requests. */
+  /** The server's sockets, in the order of their first requests. */
   const ends = new Set<Socket>();
   const notice = (message: unknown) => void ends.add((message as { socket: Socket }).socket);
   before(() => subscribe('http.server.request.start', notice));
@@ -39,7 +39,7 @@ describe('an answer that nobody reads', () => {
       .get('/stream', () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(MB)) })));
     server = await listen({ app, host: '127.0.0.1', port: 0, limits });
   };
-  /** Sends requests over a connection of its own, and reads no answer. */
+  /** Sends requests over a new connection, and reads no answers. */
   const ask = async (path: string, times = 1) => {
     const client = await connectTo(server.url);
     clients.push(client.pause());
@@ -56,7 +56,7 @@ describe('an answer that nobody reads', () => {
     });
 
   it('is waited for as long as it is read, and so is the next one', async () => {
-    // The reader is slower than the limit as a whole, with pauses far below it: unless this machine holds it up.
+    // The reader is slower than the limit in total, but its pauses are far shorter, unless the machine delays it.
     for (let unreadMs = 100; ; unreadMs *= 2) {
       await start({ unreadMs });
       const { client } = await ask('/');
@@ -80,7 +80,7 @@ describe('an answer that nobody reads', () => {
   });
 
   it('is the only one of its connection, however many were asked for', async () => {
-    // Two would be too many together.
+    // Two together exceed the limit.
     await start({ unreadMs: FOREVER, unreadBytes: 20 * MB });
     const { client, end } = await ask('/', 3);
     for (let times = 0; times < 3; times += 1) await (await fetch(`${server.url}/small`)).text();
@@ -118,7 +118,7 @@ describe('an answer that nobody reads', () => {
       listeners.push(end.listenerCount('close'));
     }
     assert.equal(listeners[2], listeners[0]);
-    // Were those still counted, there would be no room for both.
+    // If the closed ones still counted, there would be no room for both.
     await ask('/');
     await (await fetch(`${server.url}/small`)).text();
     assert.equal(end.closed, false);

@@ -12,7 +12,7 @@ import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-/** Runs a command, and beside it makes the file `$0` when a line is typed. */
+/** Runs a command, and creates the file `$0` when a line is typed. */
 const NOTING_INPUT = 'exec 3<&0; (read -r _ <&3; : > "$0") & exec "$@"';
 
 describe('a log that nobody reads', () => {
@@ -23,7 +23,7 @@ describe('a log that nobody reads', () => {
     for (const pipe of pipes.splice(0)) pipe.close();
   });
 
-  /** Starts `serve` with a full pipe for its log, and perhaps for its stdout. */
+  /** Starts `serve` with a full pipe for its log, and optionally for stdout. */
   async function startUnread(stdout: 'ignore' | 'pipe', ...args: string[]) {
     const pipe = openFifo({ isFull: true });
     pipes.push(pipe);
@@ -58,7 +58,7 @@ describe('a log that nobody reads', () => {
     });
   }
 
-  /** Starts `serve` on a terminal, with what holds that terminal. */
+  /** Starts `serve` on a terminal, and returns both. */
   async function serveOnTerminal(...args: string[]) {
     const port = await freePort();
     const read = join(tempFolder(), 'read');
@@ -66,7 +66,8 @@ describe('a log that nobody reads', () => {
     const env = { SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'info' };
     const terminal = new TerminalSession('/bin/sh', ['-c', NOTING_INPUT, read, ...serve], env);
     const hold = async () => {
-      // The terminal takes both keys at once, so it is held when the line was read. A key after Ctrl-S would let it go.
+      // The terminal reads both keys at once, so it is stopped when the line was read. A key after Ctrl-S would resume
+      // it.
       terminal.type(`${KEYS.enter}${KEYS.ctrlS}`);
       await until(() => existsSync(read));
     };

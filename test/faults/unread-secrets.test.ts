@@ -8,7 +8,7 @@ import { isAccepted, keyNamed, keysIn, namesIn } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-/** How many writes after its commit that wrote nothing show that a command waits, and tries again and again. */
+/** After this many failed writes following its commit, a command is known to retry. */
 const RETRIES = 30;
 
 describe('a secret that waits for a reader who does not read', () => {
@@ -25,14 +25,14 @@ describe('a secret that waits for a reader who does not read', () => {
 
   interface Interruption {
     pipe?: Fifo;
-    /** True if stderr goes to the same pipe. */
+    /** True if stderr is the same pipe. */
     isShared?: boolean;
     signal?: NodeJS.Signals;
-    /** True if the change was committed, so that its secrets are on their way. */
+    /** True if the change is committed, and its secrets are being delivered. */
     committed: () => Promise<boolean>;
   }
 
-  /** Runs a command whose stdout is not read, and sends it a signal once it waits for the reader. */
+  /** Runs a command whose stdout is not read, and sends it a signal once it waits. */
   async function interrupt(
     { database }: TestCli,
     args: readonly string[],
@@ -118,7 +118,7 @@ describe('a secret that waits for a reader who does not read', () => {
     });
   }
 
-  /** A file that declares so many keys that a pipe holds some of their secrets as JSON, but not all. */
+  /** A file with more keys than fit into a pipe with their secrets. */
   const declareMany = () => {
     const file = join(tempFolder(), 'keys.yaml');
     const keys = Array.from({ length: 200 }, (_, index) => `  - { name: "key ${index}", roles: [GUEST] }\n`);
@@ -154,14 +154,14 @@ describe('a secret that waits for a reader who does not read', () => {
   });
 });
 
-/** How often a process has called write, failures included, and what it has written, in bytes. */
+/** A process's number of write calls, including failed ones, and the bytes written. */
 function writesOf(pid: number): { calls: number; characters: number } {
   const text = readFileSync(`/proc/${pid}/io`, 'utf8');
   const numberOf = (name: string) => Number(new RegExp(`^${name}: (\\d+)$`, 'm').exec(text)![1]);
   return { calls: numberOf('syscw'), characters: numberOf('wchar') };
 }
 
-/** True if all secrets have the names of their keys. */
+/** True if each secret has the name of its key. */
 function hasNames(folder: string): boolean {
   try {
     const names = readdirSync(folder);
