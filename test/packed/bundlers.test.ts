@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 const PAGE = 'docs/library.md';
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 
-/** A server that opens a store, guards itself, asks itself with and without a key, and ends. */
+/** A server that opens a store, requires a key, calls itself with and without one, and ends. */
 const PROGRAM = `
   import { createServer } from 'node:http';
   import { createApp, openKeys, OPERATOR } from 'svc-api';
@@ -33,7 +33,7 @@ const PROGRAM = `
     process.exit();
   });`;
 
-/** A folder with packages, the packed one among them, and the files of an example. */
+/** A folder with the packed package, other packages and the files of an example. */
 async function projectWith(packages: Record<string, string>, example: string): Promise<string> {
   const folder = tempFolder();
   cpSync(join(ROOT, 'examples/library', example), folder, { recursive: true });
@@ -71,7 +71,7 @@ describe('bundlers', function () {
 
     const run = (command: string, ...args: string[]) =>
       mustRun(join(folder, 'node_modules/.bin', command), args, { cwd: folder, env });
-    /** The result of the bundle, alone in its folder. */
+    /** The output of the bundle, copied to an empty folder. */
     const answersOf = async (file: string) =>
       JSON.parse(await mustRun(process.execPath, [join(folder, file)], { cwd: folder, env })) as unknown;
     const ANSWERS = [
@@ -79,7 +79,7 @@ describe('bundlers', function () {
       [200, 'Bundled'],
     ];
 
-    /** The line of the page for one of them. */
+    /** The page's row for a bundler. */
     function lineFor(bundler: string): string {
       const [, line] = new RegExp(`^\\| ${bundler} \\| \`(.+?)\` \\|`, 'm').exec(
         readFileSync(join(ROOT, PAGE), 'utf8'),
@@ -153,7 +153,7 @@ describe('bundlers', function () {
   });
 });
 
-/** Asks a server at a path: the status without a key, and with one, and the answer. */
+/** Calls a path of a server: the status without a key, and the status and answer with one. */
 type Ask = (path: string) => Promise<[withoutKey: number, status: number, answer: unknown]>;
 
 async function asServer(

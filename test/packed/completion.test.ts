@@ -6,7 +6,7 @@ import { newUser, SHELLS, typedIn, type User } from '../support/shell.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { tempStore } from '../support/temp.ts';
 
-/** Lines as they are typed, with the words that they become. */
+/** Lines as typed, with the completed words. */
 const ROWS: readonly (readonly [string, string])[] = [
   ['acme hell\t', '(hello)'],
   ['acme api\tdisa\t', '(apikey)(disable)'],

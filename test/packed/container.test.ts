@@ -28,7 +28,7 @@ const FILES = {
 };
 const VOLUME = '/var/lib/svc-api';
 
-/** A command line for each command, and the exit code that it ends with. */
+/** A command line for each command, with its exit code. */
 const COMMANDS: Record<string, number> = {
   plugins: 0,
   'plugins install ./missing.tgz': 1,
@@ -77,7 +77,7 @@ const COMMANDS: Record<string, number> = {
   [`explain GET https://wiki.example.org/ --config ${VOLUME}/svc-api.yaml`]: 0,
   '--version': 0,
   'apikey lst': 2,
-  // The driver is there; nobody listens.
+  // The driver is there; no server listens.
   'apikey list --database postgres://svc@127.0.0.1:9/keys': 1,
 };
 
@@ -123,7 +123,7 @@ describe('examples/docker/Dockerfile', () => {
       needsPrograms(this, 'unshare', 'nsenter', 'strip', 'ldd');
       const folder = tempFolder();
       const root = join(folder, 'image');
-      // As `npm run image` does it after the build.
+      // Like `npm run image` after the build.
       await mustRun('node', ['scripts/image.ts', folder], { cwd: ROOT });
       const [packed] = globSync('svc-api-*-image.tgz', { cwd: folder });
       await mustRun('sh', [join(ROOT, 'examples/docker/assemble.sh'), join(folder, packed!), root], { cwd: ROOT });
@@ -191,7 +191,7 @@ describe('examples/docker/Dockerfile', () => {
     it('is at most 50 MB packed and 135 MB unpacked', () => {
       const sum = (command: string) => Number(execFileSync('sh', ['-c', command, image.root], { encoding: 'utf8' }));
       const packed = sum('tar -C "$0" -cf - . | gzip -6 | wc -c') / MEGABYTE;
-      // As Docker counts: files by their sizes.
+      // The sum of file sizes, as Docker counts.
       const unpacked = sum(`find "$0" -type f -printf '%s\\n' | awk '{ all += $1 } END { print all }'`) / MEGABYTE;
       console.log(`      ${packed.toFixed(1)} MB packed, ${unpacked.toFixed(1)} MB unpacked`);
       assert.ok(packed <= 50 && unpacked <= 135, `${packed} ${unpacked}`);

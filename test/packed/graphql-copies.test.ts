@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Host, type HostManifest, installHost, packedFile, serveHost } from '../support/host.ts';
 import { query } from '../support/server.ts';
 
-/** A part of the schema in which everything comes from the host's own graphql. */
+/** A schema part built with the host's own graphql. */
 const HOOK = `
   import { GraphQLError, GraphQLScalarType, parse } from 'graphql';
   const odd = (value) => {
@@ -48,7 +48,7 @@ describe('beside its own graphql, a host', () => {
         return [body.data, body.errors?.map(({ message }) => message)];
       };
       try {
-        // The second time the operation is prepared, and executed by another part.
+        // The second time, the operation is prepared and takes another path.
         for (const _ of ['first', 'second']) {
           assert.deepEqual(await half(8), [{ half: 4, me: { name: 'Viewer' } }, undefined]);
           assert.deepEqual(await half(6), [{ half: null, me: { name: 'Viewer' } }, ['3 is odd']]);

@@ -5,7 +5,7 @@ import { type Host, installHost, mustRun, ON_CORE, packedFile, run, withFile } f
 import { SECRET } from '../support/cli.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** A command of the host that runs another one, and prints what it gets from it. */
+/** A host's command that runs another and prints its result. */
 const RELAY = `
   class Relay extends Command {
     async run() {
@@ -20,7 +20,7 @@ const RELAY = `
   }
   Relay.strict = false;`;
 
-/** One that catches nothing. */
+/** The same without a `catch`. */
 const PLAIN = `
   class Plain extends Command {
     async run() {
@@ -31,7 +31,7 @@ const PLAIN = `
   }
   Plain.strict = false;`;
 
-/** One that reads keys by the library. */
+/** A command that reads keys through the library. */
 const NAMES = `
   class Names extends Command {
     async run() {
@@ -43,7 +43,7 @@ const NAMES = `
     }
   }`;
 
-/** A host as ES modules on oclif core 5, and one of CommonJS with colons between topics on core 4. */
+/** A host with ES modules on oclif core 5, and one with CommonJS and colons between topics on core 4. */
 const SHAPES = [
   {
     shape: 'of ES modules on oclif core 5',
@@ -81,7 +81,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
       for (const [path, text] of Object.entries(files)) writeFileSync(join(host.folder, path), text);
     });
 
-    /** The result of our command for the command of the host that runs it, and how the host ends. */
+    /** The result of our command as the host's command sees it, and the end of the host. */
     const relayed = async (...args: string[]) => {
       const { stdout, stderr, code } = await host.cli(['relay', ...args]);
       const [, shown, outcome] = /^(.*)outcome: (.*)\n$/s.exec(stdout) ?? assert.fail(stdout + stderr);
@@ -124,7 +124,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
         assert.deepEqual(failure, { isError: true, code, exit }, args.join(' '));
         assert.deepEqual([shown, own], ['', 0]);
         const said = stderr.replace(/^Error: /, '').replaceAll(/\n {7}/g, '\n');
-        // A server has no result to wait for, and reports as always.
+        // A server has no result, and reports as usual.
         assert.equal(said === '' ? '' : said.includes(message as string), args[0] === 'serve' ? true : '', stderr);
       }
       const { shown, stderr } = await relayed('apikey:show', 'Nobody', '--json');
@@ -140,7 +140,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
       assert.deepEqual([stdout, stderr, code], ['CI\n', '', 0]);
       const elsewhere = await host.cli(['names'], { SVC_API_SERVER: 'http://127.0.0.1:1' });
       assert.match(elsewhere.stderr, /STORE_REQUIRED/);
-      // The host's users do not know its calls, nor do its commands have our flags.
+      // The host's users do not know which commands it calls, and its commands lack our flags.
       assert.match(elsewhere.stderr, /SVC_API_SERVER/);
       assert.doesNotMatch(elsewhere.stderr, /keysOf|--database/);
     });

@@ -7,7 +7,7 @@ import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const FAILED = 'The hook svc-api:schema of acme failed:';
-/** Hooks that fail, some by means of oclif, with the error that follows. */
+/** Hooks that fail, some through oclif, with the resulting error. */
 const FAILING_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ['throw new Error("no backups today");', 'no backups today'],
   ['throw "no backups at all";', 'no backups at all'],
@@ -19,7 +19,7 @@ const FAILING_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ],
 ];
 
-/** Hooks with an invalid result, with the error that follows. */
+/** Hooks with an invalid result, with the resulting error. */
 const BAD_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ['return ["BACKUP"];', 'It returned a list. It can return { resources, actions, typeDefs, resolvers }, each of'],
   [
@@ -47,7 +47,7 @@ const BAD_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ],
 ];
 
-/** Parts that only `serve` reads. */
+/** Invalid parts that only `serve` reads. */
 const BAD_PARTS: readonly (readonly [body: string, said: string])[] = [
   ['return { typeDefs: "type {" };', 'The typeDefs of acme are invalid: Syntax Error'],
   ['return { resolvers: async () => [] };', 'The resolvers of acme must be one object'],
@@ -56,7 +56,7 @@ const BAD_PARTS: readonly (readonly [body: string, said: string])[] = [
   ['return { typeDefs: "extend enum Role { ROOT }" };', 'acme declares Role, which is built in'],
 ];
 
-/** A plugin of the host that brings a schema as well. */
+/** A plugin of the host that also adds a schema. */
 const TAPES = {
   manifest: {
     name: 'acme-tapes',
@@ -73,7 +73,7 @@ const TAPES = {
 
 for (const [core, packages] of [
   [5, {}],
-  // And on the oldest graphql that we take: npm gives one copy to the host and to us.
+  // Also on the oldest supported graphql, of which npm gives one copy to the host and us.
   [4, { graphql: '16.8.1' }],
 ] as const) {
   describe(`a schema of the host's own, on oclif core ${core}`, () => {
@@ -225,7 +225,7 @@ for (const [core, packages] of [
       });
     });
 
-    // Our own code reads the result of a hook, the same on each release.
+    // Our code reads the hook's result, which does not depend on the release.
     if (core === 4) return;
 
     it('is refused for what its hook may not return, with the field, and what is allowed', async () => {
@@ -233,7 +233,7 @@ for (const [core, packages] of [
       const bad = () => `
         const bodies = [${all.map(([body]) => `async () => { ${body} }`).join()}];
         export default (() => bodies[process.env.BODY]());`;
-      // In one process: each start takes half a second.
+      // In one process, because each start takes half a second.
       const program = `
         import { Config } from '@oclif/core';
         const said = [];

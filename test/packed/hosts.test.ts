@@ -33,7 +33,7 @@ const OWN_TOPICS = [
 const noStore = join(folder, 'notes.txt');
 writeFileSync(noStore, 'This is no key store, and it stays as it is.');
 
-/** Exit codes and command lines in order, on a new store: every kind of result and error. */
+/** Command lines with exit codes, in order, on a new store: every kind of result and error. */
 const COMMANDS: readonly (readonly [number, ...string[]])[] = [
   [0, 'apikey', '--delete', '--json'],
   [0, 'apikey', '--create', '--name', 'CI deploy', '--roles', 'viewer', '--json'],
@@ -62,7 +62,7 @@ const COMMANDS: readonly (readonly [number, ...string[]])[] = [
   [2, 'apikey'],
   [2, 'apikey', '--unknown', '--json'],
   [2, 'apikey', '--create', '--name'],
-  // As a verb, it would be the host's business.
+  // With a verb, the host handles the error.
   [2, 'apikey', '--create', 'extra'],
   [2, 'apikey', '--delete', '--name', 'Bot', '--roles', 'ADMIN', '--json'],
   [2, 'apikey', '--delete'],
@@ -100,7 +100,7 @@ const COMMANDS: readonly (readonly [number, ...string[]])[] = [
   [1, 'serve', '--host', '203.0.113.1', '--port', '0'],
 ];
 
-/** A result without what differs from run to run: secrets, ids, where things are, the host's name, and log lines. */
+/** A result without the variable parts: secrets, ids, paths, the host's name and log lines. */
 function steady({ stdout, stderr, code }: Finished): object {
   const clean = (text: string) =>
     text
@@ -114,7 +114,7 @@ function steady({ stdout, stderr, code }: Finished): object {
   return { stdout: clean(stdout), stderr: clean(stderr), code };
 }
 
-/** The words of a text, however its lines are wrapped, and its sections ordered. */
+/** The sorted words of a text, regardless of wrapping and the order of sections. */
 const words = (text: string) => text.split(/\s+/).toSorted();
 
 async function resultsOf(cli: (args: readonly string[]) => Promise<Finished>): Promise<object[]> {
@@ -125,16 +125,16 @@ async function resultsOf(cli: (args: readonly string[]) => Promise<Finished>): P
 
 let alone: Promise<object[]> | undefined;
 
-/** The results of svc-api itself, which are the same for every host. */
+/** The results of svc-api itself, which all hosts must match. */
 function resultsAlone(): Promise<object[]> {
   const env = { XDG_DATA_HOME: tempFolder() };
-  // A command with streams or a server of its own needs a process.
+  // Commands with streams or a server need a process.
   const needsProcess = ([topic, verb]: readonly string[]) => topic === 'serve' || verb === 'exec';
   alone ??= resultsOf((args) => (needsProcess(args) ? runCli(args, { env }) : runProgramHere(args, { env })));
   return alone;
 }
 
-/** The commands, topics and hooks that the host's oclif knows, by their plugins. */
+/** The commands, topics and hooks that the host's oclif knows, by plugin. */
 async function knownTo({ folder }: Host): Promise<{ commands: string[]; topics: string[]; hooks: string[] }> {
   const program = `
     import { Config } from '@oclif/core';
@@ -146,7 +146,7 @@ async function knownTo({ folder }: Host): Promise<{ commands: string[]; topics: 
   return JSON.parse(stdout) as Awaited<ReturnType<typeof knownTo>>;
 }
 
-/** Runs something in the host with other plugins listed. */
+/** Runs `during` with another list of plugins in the host. */
 function withPlugins<Result>(host: Host, plugins: string[], during: () => Promise<Result>): Promise<Result> {
   const change = (text: string) => {
     const manifest = JSON.parse(text) as HostManifest;
@@ -165,7 +165,7 @@ for (const core of [5, 4] as const) {
 
     it('answers every command line as svc-api itself does', async () => {
       const [inHost, alone] = await Promise.all([resultsOf((args) => host.cli(args)), resultsAlone()]);
-      // The host's own resource is one of those that its error lists.
+      // The error lists the host's own resource, too.
       const expected = JSON.parse(
         JSON.stringify(alone).replace('VMS and WELCOME', 'VMS, WELCOME and BACKUP'),
       ) as object[];
@@ -191,7 +191,7 @@ for (const core of [5, 4] as const) {
       for (const command of [['apikey', '--create'], ['serve']]) {
         const [inHost, alone] = await Promise.all([host.cli([...command, '--help']), runCli([...command, '--help'])]);
         assert.match(inHost.stdout, new RegExp(`\\$ acme ${command.join(' ')}`));
-        // A host says the summary twice, and groups the verbs in the description alone.
+        // A host prints the summary twice, and groups the verbs only in the description.
         const inHostAlso = new Set([
           ...words(inHost.stdout),
           ...Object.values(manifest.commands).flatMap(({ group }) => group?.toUpperCase() ?? []),

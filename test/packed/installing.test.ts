@@ -14,7 +14,7 @@ describe('docs/installing.md, in a fresh home without Python, make or a compiler
   let tarball: string;
   let folder: string;
   let env: NodeJS.ProcessEnv;
-  /** Runs a script where the packed file is. */
+  /** Runs a script in the folder of the packed file. */
   const sh = (script: string) => runOn(env, `set -e; ${script}`, folder);
   before(async () => {
     tarball = packedFile();
@@ -22,7 +22,7 @@ describe('docs/installing.md, in a fresh home without Python, make or a compiler
     const machine = bareMachine(await installPrograms({ npm: '12.2.0' }), dirname(process.execPath));
     const prefix = join(machine['HOME']!, '.local');
     mkdirSync(prefix);
-    // A folder that npm can write to: as `npm config set prefix ~/.local`.
+    // A prefix that npm can write to, as after `npm config set prefix ~/.local`.
     env = { ...machine, ...NPM, npm_config_prefix: prefix };
   });
 

@@ -8,7 +8,7 @@ import { finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-/** The frameworks of the examples, which the program itself does not need. */
+/** Frameworks of the examples that the program does not need. */
 const FRAMEWORKS = {
   '@grpc/grpc-js': '1.14.7',
   '@nestjs/common': '12.5.1',
@@ -28,14 +28,14 @@ const FRAMEWORKS = {
   ws: '^8',
 };
 
-/** How programs are resolved: as Node has it, now and before, and as bundlers have it. */
+/** Module resolution in Node, current and older, and in bundlers. */
 const RESOLUTIONS = [
   ['--module', 'nodenext'],
   ['--module', 'node16'],
   ['--module', 'esnext', '--moduleResolution', 'bundler'],
 ];
 
-/** The answer of the servers that speak HTTP to a GET of the latest backup, at a path. */
+/** The answer of each HTTP server to a GET of the latest backup, by path. */
 const SERVERS: Readonly<Record<string, string>> = {
   hono: '/backups/latest',
   express: '/backups/latest',
@@ -45,7 +45,7 @@ const SERVERS: Readonly<Record<string, string>> = {
   nest: '/backups/latest',
 };
 
-/** Programs that use Express and Fastify, and one that uses neither. */
+/** Programs with Express, with Fastify, and with neither. */
 const MIDDLEWARE = `
   import { createServer } from 'node:http';
   import express from 'express';
@@ -113,7 +113,7 @@ describe('the examples of the library, with the packed package', function () {
   for (const resolution of RESOLUTIONS)
     it(`have types that hold with ${resolution.join(' ')}`, async () => {
       const options = ['--experimentalDecorators', '--skipLibCheck', ...resolution];
-      // The last one is what runs.
+      // The last compilation produces what runs.
       const out = ['--noEmit', 'false', '--outDir', 'out'];
       await mustRun(process.execPath, [...TSC, ...options, ...out, ...files], { cwd: folder });
     });
@@ -124,7 +124,7 @@ describe('the examples of the library, with the packed package', function () {
     assert.equal(await mustRun(process.execPath, ['middleware.mts'], { cwd: folder, env }), 'Reader,Reader,Reader\n');
   });
 
-  /** Runs an example, and asks it something once it answers. */
+  /** Runs an example, and calls `ask` once it answers. */
   async function withServer(name: string, ask: (url: string) => Promise<void>): Promise<void> {
     const port = await freePort();
     const child = spawn(process.execPath, [join(folder, `out/${name}.js`)], {
@@ -139,7 +139,7 @@ describe('the examples of the library, with the packed package', function () {
           () => true,
           (error: Error & { cause?: { code?: string } }) => {
             if (child.exitCode !== null) throw new Error(`${name} has ended.`);
-            // gRPC speaks HTTP/2 alone.
+            // gRPC only speaks HTTP/2.
             return error.cause?.code !== 'ECONNREFUSED';
           },
         ),
@@ -297,7 +297,7 @@ describe('the examples of the library, with the packed package', function () {
       const headers = { ...bearer('Reader'), 'content-type': 'application/json' };
       const answer = await fetch(`${url}/graphql`, { method: 'POST', headers, body: '{"query":"{ me { name } }"}' });
       assert.deepEqual(await answer.json(), { data: { me: { name: 'Reader' } } });
-      // It is GraphQL: so are its errors.
+      // A GraphQL endpoint answers with GraphQL errors.
       const refused = await fetch(`${url}/graphql`, { method: 'POST' });
       const { errors } = (await refused.json()) as { errors: [{ extensions: { code: string } }] };
       assert.deepEqual([refused.status, errors[0].extensions.code], [401, 'UNAUTHENTICATED']);

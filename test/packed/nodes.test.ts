@@ -8,7 +8,7 @@ import { query } from '../support/server.ts';
 
 const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } };
 
-/** The oldest version of each range that package.json supports, such as 22.22.2 for `^22.22.2` and 26.0.0 for `>=26`. */
+/** The oldest version in each range of package.json, such as 22.22.2 for `^22.22.2` and 26.0.0 for `>=26`. */
 const OLDEST = engines.node.split(' || ').map((range) => {
   const [major, minor = 0, patch = 0] = range.replace(/^\D+/, '').split('.');
   return `${major}.${minor}.${patch}`;
@@ -18,7 +18,7 @@ const UNSUPPORTED = NODE_20.node;
 describe('the packed package', () => {
   let acme: string;
   let nodes: Record<string, string>;
-  /** svc-api as a program of its own, and as a plugin of acme. */
+  /** svc-api as a program, and as a plugin of acme. */
   const hosts = (version: string): Host[] =>
     [join(acme, 'node_modules/svc-api'), acme].map((folder) => hostAt(folder, nodes[version]));
 
@@ -57,9 +57,9 @@ describe('the packed package', () => {
     const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
       commands: Record<string, { hidden?: boolean }>;
     };
-    // Commands that shells run for completion print nothing, whatever happens.
+    // Completion commands print nothing in any case.
     const ids = Object.keys(commands).filter((id) => !commands[id]!.hidden);
-    // In one process: each start takes a second.
+    // In one process, because each start takes a second.
     const program = `
       import { Config } from '@oclif/core';
       const config = await Config.load(process.cwd());

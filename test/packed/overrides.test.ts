@@ -10,7 +10,7 @@ import { cleanEnv } from '../support/process.ts';
 import { runParts } from '../support/run-parts.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** Older versions than those that svc-api was built with. */
+/** Versions older than those that svc-api was built with. */
 const OVERRIDES = { hono: '4.13.18', jose: '6.2.17' };
 
 describe('a host that overrides the versions of packages that svc-api depends on', () => {

@@ -7,7 +7,7 @@ import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const DOCUMENT = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
-/** Its package managers, each with the commands of the first install, of the second, and to run the program. */
+/** The package managers on the page, with the commands for a first install, a second install, and a run. */
 const MANAGERS = Array.from(DOCUMENT.matchAll(/^\| (.+) \| `(.+)` \| `(.+)` \| `(.+)` \|$/gm), ([, ...row]) => row);
 
 const PACKAGES: Record<string, Record<string, string>> = {
@@ -38,7 +38,7 @@ describe('the packed package, without Python, make or a compiler', () => {
   for (const [manager, first, second, program] of MANAGERS) {
     it(`is installed by ${manager}, and again from the lockfile`, async () => {
       const machine = bareMachine(await installPrograms(PACKAGES[manager!]!), NODE);
-      // Yarn 1 does not keep the cache of root in its home.
+      // Yarn 1 keeps root's cache outside the home folder.
       machine['YARN_CACHE_FOLDER'] = join(machine['HOME']!, 'cache');
       const folder = tempFolder();
       copyFileSync(tarball, join(folder, basename(tarball)));

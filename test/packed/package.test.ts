@@ -6,7 +6,7 @@ import { installHost, mustRun, ON_CORE, packedFile, TSC } from '../support/host.
 import { cleanEnv, finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** A program that uses the library beside a Hono app of its own. */
+/** A program with the library and its own Hono app. */
 const PROGRAM = `
   import { Hono } from 'hono';
   import { bearerAuth, type BearerEnv, createApp, listen, openKeys, type OpenKeys, type RunningServer } from 'svc-api';
@@ -29,7 +29,7 @@ const PROGRAM = `
   await keys.close();
 `;
 
-/** Hooks of a host, which are right and wrong. */
+/** Valid and invalid hooks of a host. */
 const HOOKS = `
   import type { SchemaHook } from 'svc-api';
   export const one: SchemaHook = async function ({ config }) {
@@ -44,7 +44,7 @@ const HOOKS = `
   export const alsoWrong: SchemaHook = async () => ({ resources: 7 });
 `;
 
-/** A library of its own whose exported values have the types that svc-api gives them. */
+/** A library that exports values with svc-api's types. */
 const LIBRARY = `
   import { createApp, keysOf, KeysError, listen, loadConfig, openEdge, openKeys, openLog, OPERATOR, bearerAuth, startTelemetry } from 'svc-api';
   const by = { actor: OPERATOR } as const;
@@ -265,7 +265,7 @@ describe('the packed package', () => {
       );
       assert.equal(existsSync(join(folder, driver, 'build')), false);
       assert.equal(readdirSync(join(folder, driver, 'prebuilds')).length, 8);
-      // npm says so of any package with a binding.gyp.
+      // npm reports this for any package with a binding.gyp.
       assert.deepEqual(
         packages.flatMap(([path, { hasInstallScript }]) => (hasInstallScript && path !== driver ? [path] : [])),
         [],

@@ -185,7 +185,7 @@ describe('the plugin of the examples that approves deploys, packed', () => {
   });
 });
 
-/** Packs a plugin of the examples. */
+/** Packs a plugin from the examples. */
 async function packed(name: string): Promise<string> {
   const folder = tempFolder();
   await mustRun('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], {

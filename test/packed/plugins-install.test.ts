@@ -9,7 +9,7 @@ import { tempFolder } from '../support/temp.ts';
 
 describe('a host whose users install plugins', () => {
   it('gets the commands as docs/installing.md has it, and loses them by `plugins uninstall`', async () => {
-    // No hook svc-api:schema here.
+    // This host has no hook svc-api:schema.
     const host = await installHost({ '@oclif/plugin-plugins': '^7' }, (manifest) => {
       withPluginsCommand(manifest);
       delete manifest.oclif.hooks;

@@ -13,7 +13,7 @@ const INSTALLING = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
 const blockWith = (text: string, page = README) =>
   Array.from(page.matchAll(/^```sh\n(.*?)^```$/gms), (match) => match[1]!).find((block) => block.includes(text))!;
 
-/** The files of a fresh clone of this state. */
+/** The files of a fresh clone of the current state. */
 async function freshClone(): Promise<string> {
   const clone = join(tempFolder(), 'svc-api');
   const files = await mustRun('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
@@ -59,7 +59,7 @@ describe('the README, in a fresh clone', () => {
       const quiet = { ...machine, npm_config_loglevel: 'error' };
       const { stdout, stderr } = await runOn(quiet, 'npx svc-api --version', clone);
       assert.deepEqual([stdout.slice(0, 8), stderr], ['svc-api/', '']);
-      // Its packages are there already.
+      // Its packages are already installed.
       const packed = await runOn(quiet, blockWith('npm pack', INSTALLING).replace('npm ci && ', ''), clone);
       assert.equal(packed.code, 0, printable(packed.stderr));
       assert.ok(existsSync(join(clone, basename(packedFile()))));

@@ -20,10 +20,10 @@ describe('examples/web-app, in the packed package', () => {
   let isRunning = false;
   /** Its output on both streams. */
   let printed = '';
-  /** The key of the person, and where the app is. */
+  /** The person's key, and the app's address. */
   let own: string;
   let url: string;
-  /** The pages that all browsers saw. */
+  /** The text of all pages that the browsers saw. */
   const seen: string[] = [];
 
   before(async () => {
@@ -50,19 +50,19 @@ describe('examples/web-app, in the packed package', () => {
     if (isRunning) process.kill(-app.pid!, 'SIGTERM');
   });
 
-  /** Presses the button that leads to svc-api, and agrees there. */
+  /** Presses the button that leads to svc-api, and approves there. */
   async function agree(browser: Browser, page: ShownPage, button: string): Promise<ShownPage> {
     const asked = await browser.submit(page, button);
     assert.match(asked.text, /<h1>Notes app asks for an API key<\/h1>/);
     return browser.submit(asked, 'Approve', { key: own });
   }
-  /** A browser that is connected, and what it shows then. */
+  /** A connected browser and its page. */
   async function connected(): Promise<{ browser: Browser; page: ShownPage }> {
     const browser = new Browser(seen);
     return { browser, page: await agree(browser, await browser.open(url), 'Connect') };
   }
   const nameOfKey = (page: ShownPage) => /<dd>(Notes app \d{8} [B-Z]{6}) /.exec(page.text)![1]!;
-  /** Runs a command as the README shows it. */
+  /** Runs a command from the README. */
   const look = (command: string) =>
     mustRun('bash', ['-ec', LOOK.replace('svc-api apikey delete', `svc-api ${command}`)], { cwd: folder });
   const titleOf = ({ text }: ShownPage) => /<h1>(.*)<\/h1>/.exec(text)![1];
@@ -126,7 +126,7 @@ describe('examples/web-app, in the packed package', () => {
       assert.equal(page.status, 400);
       assert.match(page.text, /This answer was used already, or is not for this browser/);
     }
-    // The question still stands, and this code is nobody's.
+    // The request is still pending, and this code is invalid.
     assert.match((await browser.open(callback({ ...answer, state }))).text, /There is no key: invalid_grant\./);
   });
 
@@ -247,13 +247,13 @@ describe('examples/web-app, in a checkout', () => {
   });
 });
 
-/** The processes that run in a folder. */
+/** The processes whose working directory is a folder. */
 function processesIn(folder: string): string[] {
   return globSync('/proc/[0-9]*/cwd').filter((path) => {
     try {
       return readlinkSync(path) === folder;
     } catch {
-      return false; // It has ended, or is somebody else's.
+      return false; // It has ended, or belongs to another user.
     }
   });
 }

@@ -9,11 +9,11 @@ import { needsPrograms, needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/how-to/claude-code.md';
-/** Other clients. */
+/** The page about other clients. */
 const CLIENTS = 'docs/agents.md';
 const EXAMPLE = join(ROOT, 'examples/mcp');
 
-/** Connects as each client of the page is told to, its variables replaced, and says what it may do. */
+/** Connects with the configuration of each client on the page, and prints what it can do. */
 const CLIENT = `
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -55,7 +55,7 @@ describe(`${PAGE}, with examples/mcp`, () => {
       .flatMap((page) => blocksOf(page, 'json'))
       .map((block) => JSON.parse(block) as Record<'mcpServers' | 'servers', { files: ClientConfig } | undefined>)
       .map((config) => (config.mcpServers ?? config.servers)!.files);
-    // A machine of its own: nobody else has its ports, and what still runs ends with it.
+    // In its own network namespace: all ports are free, and its processes end with it.
     const script = `ip link set lo up\n${rest.join('\n')}\nnode client.mjs '${JSON.stringify(configs)}'`;
     const machine = ['--net', '--pid', '--fork', '--mount-proc', '--kill-child', 'bash', '--norc', '-euo', 'pipefail'];
     const env = { HOME: home, XDG_CONFIG_HOME: join(home, '.config'), PATH: pathWithCli(folder), LOG_LEVEL: 'error' };

@@ -8,7 +8,7 @@ import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/apply.md';
 
-/** A folder with svc-api in the path, a store, and a file of declared keys. */
+/** A folder with svc-api in the PATH, a store, and a file of declared keys. */
 function workspace() {
   const folder = tempFolder();
   const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: join(folder, 'store', 'keys.sqlite') };

@@ -15,7 +15,7 @@ import { tempFolder, tempStore } from '../support/temp.ts';
 import { authenticate } from '../support/keys.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 
-/** Debian's own, which has its packages. */
+/** Debian's own Python, which sees Debian's packages. */
 const PYTHON = '/usr/bin/python3';
 
 describe('an application that asks for a key', () => {
@@ -85,7 +85,7 @@ describe('an application that asks for a key', () => {
   });
 
   describe('in Python', () => {
-    /** Starts the example. @returns what it says first, and what it ends with */
+    /** Starts the example. @returns its first output, and its end */
     function start(...args: string[]) {
       const script = join(ROOT, 'examples/python/get_key.py');
       const env = cleanEnv({ BROWSER: 'true', no_proxy: '*', PYTHONDONTWRITEBYTECODE: '1' });

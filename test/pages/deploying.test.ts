@@ -7,12 +7,12 @@ import { blocksOf, blockWith, runBlock } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** Programs that change the machine, or others, only say what they were told. */
+/** Stubs that print their arguments, in place of programs that change this or another machine. */
 const STUBS = ['systemctl', 'docker', 'kubectl', 'curl', 'npm']
   .map((name) => `${name}() { echo ${name} "$@"; };`)
   .join(' ');
 
-/** The command lines of svc-api in a container, on a page. */
+/** The svc-api command lines in a container, on a page. */
 const commandsOn = (page: string) =>
   blocksOf(page).flatMap((block) => Array.from(block.matchAll(/run\.js (apikey .*)$/gm), ([, command]) => command!));
 

@@ -18,7 +18,7 @@ import { startTestService } from '../support/server.ts';
 import { isAccepted } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** A folder as a pipeline has it: the keys' file, scripts of the project, and svc-api on the path. */
+/** A folder as in a CI job: the file of keys, the project's scripts, and svc-api in the PATH. */
 function workspace(): { folder: string; run: (script: string, input?: string) => Promise<Finished>; database: string } {
   const folder = tempFolder();
   cpSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml'));
@@ -32,7 +32,7 @@ function workspace(): { folder: string; run: (script: string, input?: string) =>
   return { folder, run: (script, input) => runBlock(script, folder, env, input), database };
 }
 
-/** Lets the keys of a store be older, and end earlier, by so many days. */
+/** Moves the creation and expiry of a store's keys back by days. */
 function letAge(database: string, days: number): Promise<void> {
   const [created, ends] = ['created_at', 'expires_at'].map((name) => `${name} = ${name} - ${days * 86_400_000}`);
   return changeDirectly(database, `update api_keys set ${created}, ${ends} where managed = 1`);
@@ -40,7 +40,7 @@ function letAge(database: string, days: number): Promise<void> {
 
 const example = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
 
-/** Runs the last step of the reusable action, which has its inputs in variables: none is a part of its script. */
+/** Runs the last step of the reusable action. Its inputs are variables and never part of the script. */
 async function runsAction(folder: string, env: NodeJS.ProcessEnv, server: string): Promise<void> {
   const { runs } = parse(example('github-actions/with-key/action.yml')) as {
     runs: { steps: { run?: string; env?: Record<string, string> }[] };
@@ -75,7 +75,7 @@ describe('the examples', () => {
     const valid = { stdout: '', stderr: '', code: 0, signal: null };
     for (const paths of [[service!], [socket!, service!], [edge!]])
       assert.deepEqual(await analyze('verify', ...paths), valid);
-    // The exposure in tenths, from 0 to 100.
+    // `systemd-analyze` gives the exposure in tenths, from 0 to 100.
     for (const unit of [service!, edge!])
       assert.equal((await analyze('security', '--offline=true', '--threshold=20', unit)).code, 0);
   });

@@ -23,26 +23,26 @@ import { Receiver } from '../support/webhook.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 import { STORES } from '../support/features.ts';
 
-/** The folder in which the examples of a page are typed. */
+/** The set-up in which a page's examples run. */
 interface Desk {
   folder: string;
   cli: TestCli;
-  /** The server that examples send requests to, if the page needs one. */
+  /** The server for the examples, if the page needs one. */
   server?: { url: string; stop(): Promise<unknown> };
-  /** Variables that a platform sets. */
+  /** Variables of a CI platform. */
   env?: NodeJS.ProcessEnv;
-  /** The key that most examples are about; its secret is in API_KEY and on stdin. */
+  /** The key in most examples. Its secret is in API_KEY and on stdin. */
   key: CreatedKey;
 }
 
-/** The issuer whose tokens are trusted on a page. */
+/** The trusted issuer of a page. */
 let issuer: TestIssuer | undefined;
 
 const ROUTES = `resources: [GRAFANA]
 routes: [{ host: grafana.example.org, path: /**, allow: GRAFANA:READ_ANY }]
 `;
 
-/** The state before the examples of a page are typed, besides a key named "CI deploy". */
+/** Set-up before the examples of a page, besides a key named "CI deploy". */
 const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   'apikey --create': deleteKey,
   'apikey create': deleteKey,
@@ -122,7 +122,7 @@ const EXITS: Record<string, number> = {
   'svc-api apikey apply -f keys.yaml --dry-run': 2,
   'svc-api apikey scan --revoke ./logs': 3,
 };
-/** They ask at a terminal, where they are cancelled. */
+/** Examples that prompt at a terminal, where they are cancelled. */
 const ASKING = new Set([
   'svc-api apikey --create',
   'svc-api apikey delete',
@@ -130,10 +130,10 @@ const ASKING = new Set([
   'svc-api requests deny WDJB-MJHT',
   'svc-api restore keys-2026-01-31.sqlite --restore-revoked "CI deploy"',
 ]);
-/** They run until they are told to end. */
+/** Examples that run until they are stopped. */
 const isEndless = (example: string) => /^svc-api (serve|guard|edge)|--follow/.test(example);
 
-/** Declares a rule in the files of a desk. @returns a token that meets it */
+/** Adds a federation rule. @returns a token that matches it */
 async function federate(desk: Desk, more = ''): Promise<string> {
   issuer = await startIssuer();
   const rule = `{ name: Deploys, issuer: { url: "${issuer.url}" }, when: { sub: deploy }, grant: [role:VIEWER] }`;
@@ -157,7 +157,7 @@ function declareInFiles({ folder }: Desk, text: string): void {
   }
 }
 
-/** An application asks for a key, and shows the code of the examples. */
+/** Requests a key as an application, with the code in the examples. */
 async function askForKey({ cli }: Desk): Promise<void> {
   const keys = await openKeys({ database: cli.database, resources: ['GRAFANA'] });
   const wanted = { client: APP, roles: [], permissions: ['GRAFANA:READ_ANY' as const] };
@@ -257,7 +257,7 @@ function givePlugin({ folder }: Desk): void {
   cpSync(join(ROOT, 'examples/plugins/svc-api-team'), join(folder, 'svc-api-team'), { recursive: true });
 }
 
-/** Agrees to what a login asks for. */
+/** Approves a login. */
 async function agreeTo({ stderr }: ChildProcessWithoutNullStreams, cli: TestCli): Promise<void> {
   const [, code] = / and type (\S+)$/.exec(String((await once(createInterface(stderr), 'line'))[0]))!;
   assert.equal((await cli.run(['requests', 'approve', code!, '--yes'])).code, 0);

@@ -41,10 +41,10 @@ interface Workload {
   };
 }
 
-/** How long requests in flight are waited for. */
+/** How long the server waits for requests in flight. */
 const GRACE_S = 10;
 
-/** The objects of each beside a Service and a NetworkPolicy, how many replicas, and the port of its Service. */
+/** The other objects of each file besides a Service and a NetworkPolicy, the replicas, and the Service's port. */
 const FILES = {
   'postgres.yaml': { only: ['apps/v1 Deployment', 'policy/v1 PodDisruptionBudget'], replicas: 2, port: 4000 },
   'sqlite.yaml': { only: ['apps/v1 StatefulSet'], replicas: 1, port: 4000 },
@@ -153,7 +153,7 @@ describe('svc-api in Kubernetes', () => {
   it('keeps its store in a folder of its own in a volume that its group may write', async function () {
     needsRoot(this);
     const { run: runHere, store } = serviceMachine();
-    // As fsGroup leaves it.
+    // As fsGroup sets it.
     chownSync(store, 0, NOBODY);
     chmodSync(store, 0o2775);
     const command = (rest: string) =>
@@ -162,14 +162,14 @@ describe('svc-api in Kubernetes', () => {
     assert.equal(created.code, 0, created.stderr);
     assert.match((await command('list')).stdout, /^A\tACTIVE\t/);
     assert.equal(statSync(join(store, 'store')).mode & 0o777, 0o700);
-    // At a mount without OnRootMismatch.
+    // As a mount without OnRootMismatch sets it.
     chmodSync(join(store, 'store'), 0o2770);
     chmodSync(join(store, 'store/keys.sqlite'), 0o660);
     assert.match((await command('list')).stderr, /Code: STORE_INSECURE/);
   });
 });
 
-/** An object as TypeScript with the type that Kubernetes has for it, which is seen to refuse a field that it has not. */
+/** TypeScript that checks an object against Kubernetes' type, and checks that the type rejects an unknown field. */
 function typed(object: { apiVersion: string; kind: string }, index: number): string {
   const { apiVersion, kind } = object;
   const group = apiVersion === 'v1' ? 'core/v1' : apiVersion.replace('.k8s.io', '');

@@ -19,7 +19,7 @@ const [revokeOps, undo, hook, inCi, inGit, revoke, verify] = Array.from(
 describe('docs/leaked-keys.md', () => {
   let cli: TestCli;
   let folder: string;
-  /** Runs a script in a repository, with svc-api in the path. */
+  /** Runs a script in a repository, with svc-api in the PATH. */
   const run = async (script: string, env: NodeJS.ProcessEnv = {}): Promise<Finished> => {
     const path = [join(folder, '.git/bin'), dirname(process.execPath), process.env['PATH']].join(delimiter);
     const names = {
@@ -107,7 +107,7 @@ describe('docs/leaked-keys.md', () => {
     }
   });
 
-  // Debian has no package of it.
+  // Debian has no gitleaks package.
   if (pathOf('gitleaks'))
     it('finds by gitleaks what a commit has taken away', async () => {
       const { key } = await cli.given('CI deploy');

@@ -25,9 +25,9 @@ describe('docs/apply.md, on keys from elsewhere', () => {
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   });
 
-  /** Runs an example in a folder of its own, by this Node. */
+  /** Runs an example in a new folder, on this Node. */
   function run(block: string): Promise<Finished> {
-    // Last in the path: a sqlite3 of our own for machines that have none.
+    // A fallback for machines without sqlite3, last in the PATH.
     const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
     const script = block.replaceAll(/\bsvc-api(?= apikey)/g, `"${process.execPath}" "${BIN}"`);
     return finished(

@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 const PAGE = 'docs/observability.md';
 const OPTIONS = '--noEmit --strict --module nodenext --target es2023 --types node --skipLibCheck'.split(' ');
 
-/** The surroundings of the lines for a user's own servers. */
+/** Code around the page's lines for a user's own server. */
 const AROUND = [
   `import type { AddressInfo } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
@@ -44,7 +44,7 @@ setTimeout(() => process.exit(), 100);
 `,
 ];
 
-/** A file with a program, whose types hold, in a folder where svc-api and other packages are installed. */
+/** A type-checked program in a folder with svc-api and other packages. */
 async function programOf(text: string): Promise<string> {
   const folder = tempFolder();
   const packages = join(folder, 'node_modules');

@@ -16,7 +16,7 @@ import { Sessions } from '../../src/features/sessions/sessions.ts';
 
 const PAGE = 'docs/operations.md';
 
-/** A folder with svc-api in the path, and a store in it. */
+/** A folder with a store, and svc-api in the PATH. */
 function workspace(): { folder: string; cli: TestCli; run: (block: string) => Promise<Finished> } {
   const folder = tempFolder();
   const cli = testCli(join(folder, 'store', 'keys.sqlite'));
@@ -94,7 +94,7 @@ describe('Kubernetes, as docs/deploying.md has it', () => {
   it('gives the service’s user a folder of its own in a volume', async function () {
     needsRoot(this);
     const volume = tempFolder();
-    // As Kubernetes mounts it with fsGroup, for a store that was opened up by it.
+    // As Kubernetes mounts it with fsGroup, which opens up the store's modes.
     chownSync(volume, 0, 1000);
     chmodSync(volume, 0o2775);
     const pod = parse(blockWith('initContainers', 'docs/deploying.md', 'yaml')) as {

@@ -13,7 +13,7 @@ const PAGE = 'docs/library.md';
 const LANGUAGES = ['js', 'json'] as const;
 const used = new Set<string>();
 
-/** The block that has a text, as it stands. */
+/** The block with a text, unchanged. */
 function block(text: string, language: (typeof LANGUAGES)[number]): string {
   const found = blockWith(text, PAGE, language);
   used.add(found);
@@ -28,7 +28,7 @@ describe('docs/library.md', () => {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), text);
     };
-    // The package as it will be published, and what the program of the page has beside it.
+    // The package as published, and the packages that the page's program uses.
     const packages = `"svc-api": "file:${packedFile()}", "hono": "^4", "graphql": "^16", "@pothos/core": "^4"`;
     write('package.json', block('"dependencies"', 'json').replace(/"svc-api": "file:[^"]*"/, packages));
     write('bin/run.js', block('execute({ dir: import.meta.url })', 'js'));

@@ -8,7 +8,7 @@ import type { TerminalSession } from '../support/pty.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
 
 const PAGE = 'README.md';
-/** A service that runs on port 3000 already: it reports its requests, and accepts a WebSocket. */
+/** A service on port 3000 that echoes requests and accepts a WebSocket. */
 const SERVICE = `
 const got = ({ method, url, headers, socket }) => JSON.stringify({ method, url, headers }) + '\\n';
 require('node:http').createServer((request, response) => response.end(got(request)))
@@ -20,7 +20,7 @@ interface Got {
   url: string;
   headers: Record<string, string>;
 }
-/** Pastes a text into a terminal, and gives back what is then written until the shell is ready again. */
+/** Pastes a text into a terminal, and returns the output until the shell is ready again. */
 async function paste(terminal: TerminalSession, text: string, until: string): Promise<string> {
   const from = terminal.screen.length;
   terminal.type(`${text.trimEnd().replaceAll('\n', '\r')}\recho all "${until.slice(4)}"\r`);
@@ -137,7 +137,7 @@ describe('docs/how-to/caddy.md', () => {
     writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
     machine.configure('resources: [GRAFANA]\nroutes: [{ host: grafana.example.org, path: /**, resource: GRAFANA }]');
     const site = blockWith('forward_auth', 'docs/how-to/caddy.md', 'caddyfile');
-    // Nobody else could give it a certificate here.
+    // A public certificate authority cannot issue one here.
     writeFileSync(join(machine.folder, 'Caddyfile'), `{\n\tlocal_certs\n\tskip_install_trust\n}\n${site}`);
     const keys = {
       reader: '--permissions GRAFANA:READ_ANY',
@@ -147,7 +147,7 @@ describe('docs/how-to/caddy.md', () => {
       far: '--permissions GRAFANA:READ_ANY --allow-from 203.0.113.7',
     };
     const upgrade = (...protocols: string[]) => ['Connection: Upgrade', ...protocols.map((each) => `Upgrade: ${each}`)];
-    /** The requests beside each key, and their answers: a status, and the method that the service got. */
+    /** Requests with each key, and their answers: the status, and the method that the service received. */
     const requests: [key: keyof typeof keys | '', headers: string[], answer: string, data?: string][] = [
       ['reader', [], '200 GET'],
       ['reader', [], '403', 'text'],

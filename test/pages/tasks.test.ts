@@ -14,7 +14,9 @@ const COMMANDS = readFileSync(join(ROOT, 'docs/tour.md'), 'utf8')
   .flatMap((line) => Array.from(line.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, command]) => command!))
   .map((command) => (command.startsWith('svc-api') ? command : `svc-api apikey ${command}`));
 
-/** Those that stay until they are stopped, that need an application, a receiver or another machine, or only tell how to set it up. */
+/**
+ * Commands that keep running, that need an application, a receiver or another machine, or that only describe a set-up.
+ */
 const OTHERS = [
   'svc-api serve',
   'svc-api serve --port 8080 --workers 4',
@@ -26,10 +28,10 @@ const OTHERS = [
   'svc-api notices test',
 ];
 
-/** With routes, for the commands that are about these, and without demands on keys. */
+/** With routes for the commands about them, and without a policy. */
 const CONFIG = readFileSync(join(ROOT, 'examples/svc-api.yaml'), 'utf8').replace(/^policy:\n(?: .*\n)+/m, '');
 
-/** Exit codes of commands that answer with another one than 0. */
+/** Exit codes other than 0. */
 const ANSWERS: Record<string, number> = { scan: 3, explain: 4 };
 
 describe('docs/tour.md, on which command does what', () => {
@@ -63,13 +65,13 @@ describe('docs/tour.md, on which command does what', () => {
       put('keys.jsonl', '{"name":"CI","secret":"sk_live_4eC39HqLyjWDarjtT1zdp7dc","roles":["VIEWER"]}\n');
       put('leak.txt', key);
       put('report.json', '[]');
-      // As others cannot change it.
+      // Others must not be able to change it.
       writeFileSync(join(folder, 'svc-api.yaml'), CONFIG, { mode: 0o600 });
       if (command.startsWith('svc-api restore')) await cli.run(['backup', join(folder, 'keys.sqlite')]);
       cpSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml'));
       execFileSync('git', ['init', '--quiet'], { cwd: folder });
 
-      // A PostgreSQL server is not at hand; what asks at a terminal is told here; so are the secrets' folder.
+      // There is no PostgreSQL server. What would be prompted for is given as flags, as is the folder for secrets.
       const typed = command
         .replace(/postgres:\/\/\S+/, tempStore())
         .replace(/--prune\b.*/, '$& --yes')

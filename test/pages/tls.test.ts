@@ -26,7 +26,7 @@ interface Reply {
   headers: Record<string, unknown>;
 }
 
-/** Sends a request to localhost by TLS. */
+/** Sends a request to localhost over TLS. */
 async function ask(port: number, path: string, headers: Record<string, string>, body?: string): Promise<Reply> {
   const sent = request({
     host: 'localhost',
@@ -43,18 +43,18 @@ async function ask(port: number, path: string, headers: Record<string, string>, 
   return { status: response.statusCode!, body: text, headers: response.headers };
 }
 
-/** Writes a configuration of nginx with one server, and returns the arguments that start it. */
+/** Writes an nginx configuration with one server, and returns nginx's arguments. */
 function nginxWith(server: string, folder: string): string[] {
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`);
   const file = join(folder, 'nginx.conf');
-  // It may connect to what belongs to this user.
+  // It needs access to the files of this user.
   const user = process.getuid!() === 0 ? 'user root; ' : '';
   const main = `${user}daemon off; pid ${folder}/pid; error_log stderr; events {}`;
   writeFileSync(file, `${main} http { access_log off; ${paths.join(' ')}\n${server} }`);
   return ['-p', folder, '-e', 'stderr', '-c', file];
 }
 
-/** Runs a proxy while it is asked something, once it answers. */
+/** Runs a proxy, and calls `ask` once it answers. */
 async function withProxy(
   program: string,
   args: readonly string[],

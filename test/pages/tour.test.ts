@@ -8,7 +8,7 @@ import { TerminalSession } from '../support/pty.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** Shells that read no start-up files, and write down the status of each command. */
+/** Shells without start-up files that record the status of each command. */
 const SHELLS = [
   {
     name: 'bash',
@@ -18,19 +18,19 @@ const SHELLS = [
   { name: 'zsh', args: ['-f', '-i'], hook: 'precmd() { echo $? >> "$STATUSES" }' },
 ];
 type Shell = (typeof SHELLS)[number];
-/** How long a whole tour may take on a busy machine. */
+/** The timeout of a whole tour on a busy machine. */
 const WHOLE_TOUR_MS = 200_000;
-/** The sequences that a terminal sends before and after a pasted text. */
+/** The sequences that a terminal sends around a pasted text (bracketed paste). */
 const [PASTE, PASTED] = ['\u001b[200~', '\u001b[201~'];
 
 interface Typed {
-  /** All that was on the terminal. */
+  /** All terminal output. */
   screen: string;
-  /** The statuses of the commands. */
+  /** The exit codes of the commands. */
   statuses: string[];
 }
 
-/** Types as a user in a fresh home, until the shell answers; fails if anything is left behind. */
+/** Types as a user in a new home until the shell answers, and fails if processes are left. */
 async function typeAll(blocks: readonly string[], shell: Shell, way: 'at once' | 'pasted'): Promise<Typed> {
   const [home, temp] = [tempFolder(), join(tempFolder(), 'tmp')];
   mkdirSync(temp);
@@ -51,16 +51,16 @@ async function typeAll(blocks: readonly string[], shell: Shell, way: 'at once' |
     return { screen: terminal.screen, statuses: readFileSync(log, 'utf8').trim().split('\n') };
   } finally {
     terminal.close();
-    // In vain, unless the test fails.
+    // Finds no process, unless the test fails.
     spawnSync('kill', [String(serverOn(terminal))]);
   }
 }
 
-/** The process that the shell says it has started in the background. */
+/** The background process that the shell reports. */
 const serverOn = (terminal: TerminalSession) => Number(/^\[1\] (\d+)$/m.exec(terminal.screen)?.[1]);
 
 const BLOCKS = blocksOf('docs/tour.md');
-/** The statuses other than 0: that of apply --dry-run, as the page says. */
+/** Statuses other than 0: documented for apply --dry-run. */
 const FAILING = ['2'];
 const OUTPUTS = [
   /Created API key "CI deploy" .* with roles VIEWER/,

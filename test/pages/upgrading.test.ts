@@ -16,7 +16,7 @@ import { needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/deploying.md';
-/** Programs that change the machine only say what they were told. */
+/** Stubs that print their arguments, in place of programs that change the machine. */
 const STUBS = 'systemctl() { echo systemctl "$@"; }; npm() { echo npm "$@"; }; userdel() { echo userdel "$@"; };\n';
 const AS_SERVICE = 'runuser -u svc-api -- env SVC_API_DATABASE=/var/lib/svc-api/keys.sqlite svc-api apikey';
 
@@ -48,7 +48,7 @@ describe('docs/deploying.md, for a service', () => {
     const units = join(folder, 'units');
     const own = [store, join(folder, 'bin/service-keys'), join(units, 'svc-api.service')];
     for (const file of own.slice(1)) writeFileSync(file, '');
-    // As `systemctl edit` leaves it.
+    // As created by `systemctl edit`.
     mkdirSync(join(units, 'svc-api.service.d'));
     const { stdout, code } = await run(STUBS + blockWith('userdel', PAGE));
     const said = 'systemctl disable --now svc-api\nsystemctl daemon-reload\nuserdel svc-api\n';

@@ -28,7 +28,7 @@ describe('pages that are followed from top to bottom', () => {
     symlinkSync(join(ROOT, 'bin/run.js'), join(packages, '.bin/svc-api'));
     symlinkSync(join(ROOT, 'node_modules/express'), join(packages, 'express'));
     await walk('docs/tutorials/app.md', machine, {
-      // Its packages are there already.
+      // Its packages are already installed.
       adapt: (text) => text.replace(/^npm install .*\n/m, ''),
     });
   });
@@ -37,7 +37,7 @@ describe('pages that are followed from top to bottom', () => {
     walk('docs/how-to/leaked-key.md', new Machine(), {
       setup: 'git init --quiet . && svc-api apikey create "Ops" --roles ADMIN > /dev/null',
       confirmed: 'svc-api apikey revoke "Ops"',
-      // Asks only if there is something to undo.
+      // Prompts only if there are changes to undo.
       adapt: (text) => text.replace(/--undo-changes$/m, '$& --yes'),
     }));
 
@@ -60,7 +60,7 @@ describe('pages that are followed from top to bottom', () => {
     }
   });
 
-  /** Follows a page about a proxy in front of Grafana. What `sudo` changes is here in the folder of the machine. */
+  /** Follows a page about a proxy in front of Grafana. Files that need `sudo` are in the machine's folder. */
   const behind = (page: string, machine: Machine, commands: Readonly<Record<string, string>>) =>
     walk(page, machine, {
       setup: `node -e 'http.createServer((_, answer) => answer.end("{}")).listen(3000, "127.0.0.1")' &`,
@@ -102,7 +102,7 @@ describe('pages that are followed from top to bottom', () => {
     it(`${page} shows what is seen`, async function () {
       needsPrograms(this, program);
       const machine = new Machine();
-      // Beside the files of the same names that the page makes.
+      // Apart from the files with the same names that the page creates.
       const folder = join(machine.folder, 'proxy');
       mkdirSync(folder);
       const place = { folder, port: 443, svcApi: program === 'haproxy' ? 4000 : 8080, service: 3000 };

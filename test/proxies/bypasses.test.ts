@@ -5,7 +5,7 @@ import { describeEachProxy } from '../support/proxies/describe.ts';
 import { startGuardedSite } from '../support/proxies/guarded-site.ts';
 import { needsPrograms } from '../support/skip.ts';
 
-/** Statuses that refuse: ours, and those of proxies that refuse by themselves what they cannot read. */
+/** Statuses of refusals: ours, and those of proxies that cannot parse a request. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
 describeEachProxy(
@@ -17,7 +17,7 @@ describeEachProxy(
       guest = await site().keyWith({ roles: ['GUEST'] });
     });
 
-    /** Sends a request with the key of a guest and without any, and expects that the service sees nothing of either. */
+    /** Sends a request with a guest's key and without one, and expects that neither reaches the service. */
     const expectRefused = async (sent: Sent) => {
       for (const headers of [[], [guest]]) {
         const before = site().service.requests();
@@ -26,7 +26,7 @@ describeEachProxy(
         assert.ok(REFUSALS.has(status) && seen === 0, `${JSON.stringify(sent)}: ${status}, seen ${seen} times`);
       }
     };
-    /** The headers of what the service got that tell who makes a request, however they are written. */
+    /** Headers about the caller that the service received, in any spelling. */
     const identityIn = ({ got }: Answer) =>
       got!.headers.filter(([name, value]) => /^x[^a-z\d]auth[^a-z\d]/.test(name) && value !== '');
 
@@ -118,7 +118,7 @@ describeEachProxy(
         const before = site().service.requests();
         const status = await askByHttp2(site().port, { path, headers: [guest] }).then(
           (answer) => answer.status,
-          // Some close the stream.
+          // Some proxies close the stream.
           (error: NodeJS.ErrnoException) => (error.code === 'ERR_HTTP2_STREAM_ERROR' ? 400 : assert.fail(error)),
         );
         assert.ok(REFUSALS.has(status) && site().service.requests() === before, `${path}: ${status}`);
@@ -140,7 +140,7 @@ describeEachProxy(
         'X-Script-Name',
       ]) {
         await expectRefused({ path: '/public/x', headers: [[name, 'DELETE']] });
-        // Proxies that do not pass on such names delete them.
+        // Proxies that do not forward such names delete them.
         const alias = name.replaceAll('-', '_');
         const { status, got } = await ask(site().port, { path: '/public/x', headers: [[alias, 'DELETE']] });
         const isDeleted = status === 200 && got!.headers.every(([, value]) => value !== 'DELETE');
@@ -154,7 +154,7 @@ describeEachProxy(
           const before = site().service.requests();
           const { status } = await ask(site().port, { path, headers });
           assert.deepEqual([path, site().service.requests()], [path, before]);
-          // The location that nginx asks by is not there for clients.
+          // nginx's internal location is invisible to clients.
           assert.ok(status === 403 || (path === '/svc-api' && status === 404), `${path}: ${status}`);
         }
       }
@@ -189,7 +189,7 @@ describeEachProxy(
         const headers = [[name, 'ADMIN']] as const;
         const before = site().service.requests();
         const answer = await ask(site().port, { path: '/public/x', headers });
-        // The proxy deletes it. Caddy cannot delete all of them, and svc-api refuses the others.
+        // The proxy deletes it. Caddy cannot delete all of them, so svc-api refuses the others.
         const isDeleted = !name.startsWith('X.');
         const isRefused = program === 'caddy' && !isDeleted;
         assert.deepEqual([name, answer.status], [name, isRefused ? 403 : 200]);
@@ -251,10 +251,10 @@ describeEachProxy(
         ['POST /public/x', 'Upgrade: websocket', 'Connection: Upgrade', 'Content-Length: 0'],
       ] as const) {
         const [socket, answer] = await askToUpgrade(site().port, asked, headers);
-        // A switch to WebSocket alone allows no more than a page.
+        // An upgrade to WebSocket allows no more than a page does.
         const protocol = /^HTTP\/1\.1 101 [^]*\r\nupgrade: ([^\r]*)/i.exec(answer)?.[1];
         const isWebSocket = asked.startsWith('GET') && protocol === 'websocket' && !answer.includes('h2c');
-        // The guard passes other protocols, too, but for HTTP: it knows what it switches.
+        // The guard also forwards other protocols except HTTP, because it sees the upgrade.
         const isTunnel = title === 'examples/guard' && protocol === 'tunnel';
         assert.ok(protocol === undefined || isWebSocket || isTunnel, `${asked} ${headers.join()}: ${answer}`);
         socket.destroy();
@@ -302,7 +302,7 @@ describe('a client of Caddy whose configuration lost its "?"', () => {
   it('chooses nothing by its query, which Caddy then appends to the URL', async function () {
     needsPrograms(this, 'caddy');
     const configuration = CONFIGURATIONS.find(({ title }) => title === 'examples/caddy')!;
-    // Without routes and with them.
+    // Without and with routes.
     for (const [rule, edits] of [
       ['resource', { '?resource=GRAFANA': '' }],
       ['routes', { 'uri /auth/caddy?\n': 'uri /auth/caddy\n' }],

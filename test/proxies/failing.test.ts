@@ -4,10 +4,10 @@ import { ask, type Sent } from '../support/proxies/client.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
 import { end } from '../support/proxies/guarded-site.ts';
 
-/** Longer than proxies wait with the time-outs of the examples, and shorter than they wait by default. */
+/** Longer than the proxies' timeouts in the examples, and shorter than their defaults. */
 const PATIENCE_MS = 40_000;
 
-/** The page on which people sign in. */
+/** The sign-in page. */
 const DOOR: Sent = { path: '/.svc-api/' };
 
 describeEachProxy('while svc-api', { signIn: 'on' }, (site) => {
@@ -16,7 +16,7 @@ describeEachProxy('while svc-api', { signIn: 'on' }, (site) => {
     key = await site().editor();
   });
   const send = (sent: Sent = {}) => ask(site().port, { ...sent, headers: [key] });
-  /** Expects that nothing below this path gets to the service. Another test's requests can still arrive late. */
+  /** Expects that no request below this path reaches the service. Requests of other tests can still arrive. */
   const expectUnavailable = async (path: string, ...more: Sent[]) => {
     const sent = [{ path }, { path, method: 'POST', body: 'x' }, { path }, ...more];
     const statuses = await Promise.all(sent.map(async (each) => (await send(each)).status));
@@ -50,7 +50,7 @@ describeEachProxy('while the service', {}, (site) => {
     assert.equal((await ask(site().port, { headers: [key] })).status, 200);
     await site().service.stop();
     const { status } = await ask(site().port, { headers: [key] });
-    // HAProxy says so of any server.
+    // HAProxy answers so for any server that is down.
     assert.ok([502, 503].includes(status), String(status));
   });
 });

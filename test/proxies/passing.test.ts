@@ -13,7 +13,7 @@ import { needsPrograms } from '../support/skip.ts';
 
 type Header = [name: string, value: string];
 
-/** How many pieces are 60 MB. */
+/** The number of pieces in 60 MB. */
 const PIECES = Math.ceil((60 * 1024 * 1024) / PIECE.length);
 
 describeEachProxy('a service', {}, (site, { program, resource, by }) => {
@@ -71,7 +71,7 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
       assert.deepEqual(valuesOf(got!, 'host'), [SITE]);
       assert.deepEqual(valuesOf(got!, 'x-forwarded-host'), [SITE]);
       assert.deepEqual(valuesOf(got!, 'x-forwarded-proto'), ['https']);
-      // Apache's address is the last one: the guard adds it.
+      // Apache's address is last, because the guard appends it.
       assert.match(valuesOf(got!, 'x-forwarded-for').join(), new RegExp(`^${CLIENT}(, 127\\.0\\.0\\.1)?$`));
     }
   });
@@ -113,16 +113,16 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
         ['Cookie', 'svc_api_session=secret'],
       ],
     });
-    // Apache makes one cookie of it, which no browser sends so.
+    // Apache merges them into one cookie, which browsers never send.
     if (program !== 'apache2') assert.ok(!JSON.stringify(twice.got ?? {}).includes('secret'));
   });
 
-  // The guard takes none so long.
+  // The guard accepts no header that long.
   if (by !== 'guard' || program !== 'nginx')
     it('gets more cookies than svc-api would take', async () => {
       const cookies = ['a', 'b', 'c'].map((name): Header => ['Cookie', `${name}=${'x'.repeat(7000)}`]);
       const { status, got } = await send({ headers: cookies });
-      // These take no such request by themselves.
+      // These proxies refuse such a request themselves.
       if (program === 'haproxy' || program === 'apache2') assert.equal(status, 400);
       else assert.deepEqual([status, valuesOf(got!, 'cookie').join('; ').length], [200, 3 * 7002 + 2 * '; '.length]);
     });
@@ -145,7 +145,7 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
       for (let piece = 0; piece < PIECES; piece += 1) {
         digest.update(PIECE);
         if (!sent.write(PIECE)) await once(sent, 'drain');
-        // The first ones arrive before the others are sent.
+        // The first ones must arrive before the rest is sent.
         if (piece === 8) await until(() => site().service.uploaded() > 0);
       }
       sent.end();
@@ -268,7 +268,7 @@ describe("Caddy's directives", () => {
   });
 });
 
-/** 5 KB of them: more than nginx takes of an answer by default. */
+/** 5 KB in total: more than nginx's default buffer for response headers. */
 const ROLES = Array.from({ length: 100 }, (_, index) => `ROLE_${'X'.repeat(40)}_${index}`);
 
 describeEachProxy('a service whose keys have many roles', { roles: ROLES }, (site) => {

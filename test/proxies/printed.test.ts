@@ -8,7 +8,7 @@ import { BIN } from '../support/process.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** The command by which each program checks a configuration without running it. */
+/** The command with which each program checks a configuration. */
 const CHECKS: Readonly<Record<Configuration['program'], (args: string[]) => string[]>> = {
   nginx: (args) => [...args, '-t'],
   caddy: ([, ...args]) => ['validate', ...args],
@@ -23,7 +23,7 @@ function print(proxy: string, upstream: string, decides: readonly string[] = ['-
   return stdout;
 }
 
-/** The examples as the command prints them for another resource and upstream. */
+/** The examples, as the command prints them for another resource and upstream. */
 const printedFor = (upstream: (place: Place) => string, decides?: readonly string[]): Configuration[] =>
   CONFIGURATIONS.filter(({ title }) => /^examples\/(?!guard)/.test(title)).map((configuration) => {
     const proxy = configuration.title.replace('examples/', '');

@@ -7,10 +7,10 @@ import { describeEachProxy } from '../support/proxies/describe.ts';
 
 type Header = readonly [name: string, value: string];
 
-/** RFC 7617 and RFC 6750: a key goes as a password or as a bearer token. */
+/** RFC 7617 and RFC 6750: a key is a password or a bearer token. */
 const CHALLENGE = 'Basic realm="svc-api", charset="UTF-8", Bearer realm="svc-api"';
 
-/** Headers by which clients say to have another address. */
+/** Headers with which clients claim another address. */
 const addressed = (address: string): Header[] => [
   ['X-Forwarded-For', address],
   ['X-Real-IP', address],
@@ -21,7 +21,7 @@ const addressed = (address: string): Header[] => [
 ];
 
 describeEachProxy('a refused request', {}, (site, { program, resource }) => {
-  /** The status and the challenge of a refusal, of which the service must have seen nothing. */
+  /** The status and challenge of a refusal. Nothing may reach the service. */
   const refusal = async (headers: readonly Header[], sent: Sent = {}) => {
     const before = site().service.requests();
     const { status, headers: answered } = await ask(site().port, { path: '/api/x', ...sent, headers });
@@ -60,7 +60,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
   it('with two credentials is a refused one, also where one of them is valid', async () => {
     const key = await site().reader();
     for (const second of [key, ['Authorization', 'Bearer x'], ['authorization', 'Basic eDp5']] as Header[]) {
-      // nginx refuses the two headers by itself.
+      // nginx itself refuses two such headers.
       assert.ok([400, 401].includes(Number((await refusal([key, second]))[0])));
     }
   });
@@ -94,7 +94,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
       [['X-HTTP-Method', 'DELETE']],
     ] as Header[][])
       assert.equal((await refusal([key, ...headers]))[0], 403);
-    // A POST is none that reads, whatever it asks to be switched to.
+    // A POST is not a read, whatever upgrade it requests.
     for (const headers of [
       [['Upgrade', 'websocket']],
       [
@@ -170,7 +170,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
     }
   });
 
-  // The last one: from then on, this address is refused.
+  // Last, because this address is refused from then on.
   it('with one invalid key after another is refused as one of its address, whatever that says', async () => {
     const statuses = new Set<number>();
     for (let attempt = 1; attempt <= 40 && !statuses.has(429); attempt += 1) {

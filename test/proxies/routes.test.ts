@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ask } from '../support/proxies/client.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
 
-/** A request, what its key may do, and the status that it gets. */
+/** A request, its key's permission, and the status. */
 type Case = readonly [method: string, path: string, action: 'READ' | 'UPDATE' | 'DELETE' | undefined, status: number];
 
 const CASES: readonly Case[] = [

@@ -28,15 +28,15 @@ import { end, startProgram } from '../support/proxies/guarded-site.ts';
 const PAGE = 'docs/deploying.md';
 const STREAMING_PAGE = 'docs/agents.md';
 
-/** A configuration of the page. */
+/** A configuration on the page. */
 interface Shown {
   title: string;
   program: string;
-  /** Writes it for where things are here. @returns the program's arguments */
+  /** Writes it with this machine's paths. @returns the program's arguments */
   write: (folder: string, port: number, upstream: string) => string[];
 }
 
-/** The socket of serve, if a proxy reaches it by that. */
+/** The socket of `serve`, if the proxy uses one. */
 const socketIn = (folder: string) => join(folder, 'api.sock');
 
 const CONFIGURATIONS: readonly Shown[] = [
@@ -132,7 +132,7 @@ describe('each configuration of a proxy that is there to be pasted', () => {
     const run = [...CONFIGURATIONS.map(() => PAGE), ...GUARDING.map(({ title }) => title)];
     const files = globSync('examples/{nginx,caddy,haproxy,apache}', { cwd: ROOT });
     const expected = run.map((title) => (title === 'examples/guard' ? `${title}/README.md` : title));
-    // The block of a page is what the command prints, which `test/features/guard/proxy.test.ts` holds.
+    // These blocks are the command's output, as `test/features/guard/proxy.test.ts` checks.
     expected.push(STREAMING_PAGE, 'docs/how-to/caddy.md');
     assert.deepEqual([...shown, ...files].toSorted(), expected.toSorted());
   });
@@ -193,7 +193,7 @@ backend keys
     let checks = 0;
     await until(async () => (await home()) === 200 && (checks += 1) > 20);
     truncateSync(database);
-    // HAProxy answers by itself for a server that is down.
+    // HAProxy itself answers for a server that is down.
     await until(async () => (await home()) === 503);
     await end(proxy, 'SIGTERM');
     await server.stop('SIGKILL');

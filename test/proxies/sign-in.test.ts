@@ -52,7 +52,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
       const program = await ask(site().port, { path: '/deep', headers: linesOf(headers) });
       assert.equal(program.status, 401);
       assert.ok(!program.body.includes('<form'), program.body);
-      // A script of a page would have a browser ask for a password.
+      // A browser would ask for a password on a request from a page's script.
       const offer =
         headers['sec-fetch-mode'] === 'cors' ? /^Bearer / : /^Basic realm="svc-api", charset="UTF-8", Bearer /;
       assert.match(String(program.headers['www-authenticate']), offer);
@@ -74,7 +74,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
     for (const [sent, got] of [
       [cookie, ''],
       [`a="1"; ${cookie}; b=2==`, 'a="1"; b=2=='],
-      // Cookies set by another site of the same domain, or by a console without TLS.
+      // Cookies of another site on the same domain, or of a console without TLS.
       [`svc_api_session=other; svc_api_session_lax=other; ${cookie}`, ''],
       [`${cookie.split('; ')[0]}; a=1`, 'a=1'],
     ] as const) {
@@ -84,7 +84,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
       assert.equal(valuesOf(answer.got!, 'cookie').join('; ').replace(/; ?$/, ''), got);
       assert.ok(!JSON.stringify(answer.got).includes(token!));
     }
-    // A script of the service's page.
+    // A request from a script of the service's page.
     const script = await ask(site().port, { path: '/data', headers: [['Cookie', cookie]] });
     assert.equal(script.status, 200);
   });
@@ -201,7 +201,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
               socket.onopen = () => resolve(true);
               socket.onerror = () => resolve(false);
             })`);
-        // The service says something before that is a message.
+        // The service sends a line before the first WebSocket message.
         visit.expectTrouble(/WebSocket connection to/);
         assert.equal(await talks(), true);
 
