@@ -83,10 +83,11 @@ function placesInSchema(name: string, schema: unknown, pointer = ''): string[] {
 
 /** The titles of the documents in docs/json.md that have a field, in order. */
 export function documentsWith(name: string, page: string): string[] {
-  const [commands = '', ...shared] = page.split('```text\n').slice(1);
+  const [commands = '', objects = ''] = page.split('\n## Objects\n');
   const sections = commands.split(/^\/\/ (?=[a-z-])/m).slice(1);
   const titled = sections.map((section) => [/^[^:;,(\n]*/.exec(section)![0].trim(), section] as const);
-  const titles = Array.from(page.matchAll(/^An? `([A-Z]+)`/gm), ([, title]) => title!);
-  const named = shared.map((text, at) => [titles[at]!, text.split('```')[0]!] as const);
+  const titles = Array.from(objects.matchAll(/^An? `([A-Z]+)`/gm), ([, title]) => title!);
+  const blocks = objects.split('```text\n').slice(1);
+  const named = blocks.map((text, at) => [titles[at]!, text.split('```')[0]!] as const);
   return [...titled, ...named].flatMap(([title, text]) => (text.includes(`"${name}"`) ? [title] : [])).toSorted();
 }
