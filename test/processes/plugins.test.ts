@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Visitor } from '../features/console/support/console.ts';
 import { readDirectly } from '../support/direct.ts';
@@ -394,6 +394,18 @@ describe('a plugin with fields of keys', () => {
       data.install('other', STORE());
       await cli('apikey update --name CI --team Green'.split(' '));
       assert.deepEqual(await lasts(), ['Green', 'Red']);
+    });
+
+    it('leaves no file of a new store if a migration fails', async () => {
+      data.install(
+        'other',
+        STORE().replace('.execute() }],', ".execute().then(() => { throw new Error('no room') }) }],"),
+      );
+      database = join(tempFolder(), 'folder/keys.sqlite');
+      const { code, error } = await json('apikey create --name A --roles GUEST'.split(' '), { code: 1 });
+      assert.equal(code, 'FEATURE_INVALID');
+      assert.match(error as string, /other is invalid.*"first" failed: no room/);
+      assert.equal(existsSync(dirname(database)), false);
     });
 
     it('is refused by name before the store is opened, if a table is not named after it', async () => {

@@ -9,7 +9,8 @@ import { retry } from '../retry.ts';
 import type { FeatureTables, Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
 import { confirmedByFollowers, FileFollowing, leasesEnded, notesOf } from './followers.ts';
-import { Reserve } from './sqlite-file.ts';
+import { Reserve, storeFileExists } from './sqlite-file.ts';
+import { tryMigrations } from './sqlite-schema.ts';
 import { createStore } from './store-access.ts';
 import { isLocked, isMixedUp, isSqliteFailure, sqliteError } from './sqlite-errors.ts';
 import { requireDriver } from './database.ts';
@@ -75,6 +76,7 @@ export class SqliteConnection implements Connection {
     requireDriver();
     let connection;
     try {
+      if (!mustExist && !storeFileExists(path)) await tryMigrations(features);
       const created = !mustExist && createStore(path);
       connection = new SqliteConnection(path, created, { lockWaitMs, writeWaitMs, busyTimeoutMs, features });
       await connection.#open(mustExist);

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { isAdded } from '../../keys/added/index.ts';
 import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, tracedKysely } from '../connection.ts';
@@ -135,6 +136,12 @@ async function withSchemaOf<Result>(
   } finally {
     driver.close();
   }
+}
+
+/** Tries the migrations of plugins, so that no file is made if one fails. @throws KeysError FEATURE_INVALID */
+export async function tryMigrations(features: readonly FeatureTables[]): Promise<void> {
+  if (features.some(({ feature: name }) => isAdded({ name })))
+    (await newSchema(newestSchema(), features)).driver.close();
 }
 
 /** An empty store with a version of the schema, in memory. @param ran the migrations of each feature to run */
