@@ -214,7 +214,7 @@ export function number({
       schema: { type: [isDecimal ? 'number' : 'integer', 'null'], minimum: min, maximum: max },
       rule: orNull(anyNumber),
       validate: (given) => (given === null || fits(given) ? [] : [{ code, message }]),
-      fromText: (text) => (text.trim() === '' ? null : Number(text)),
+      fromText: (text) => (text.trim() === '' ? null : readDecimal(text)),
       read: (given) => given,
       readIn: (document, value, path) => {
         if (value === null || fits(value)) return value as number | null;
@@ -223,6 +223,11 @@ export function number({
       readStored: (value) => (isNumber(value) ? (value as number) : undefined),
     };
   };
+}
+
+/** A decimal number; NaN for other text, such as `0x10`, which JavaScript reads as a number. */
+function readDecimal(text: string): number {
+  return /^[-+.\de\s]+$/i.test(text) ? Number(text) : Number.NaN;
 }
 
 function isInt32(value: unknown): boolean {

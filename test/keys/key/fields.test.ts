@@ -27,7 +27,7 @@ describe('a field that is a number', () => {
       const given = centre.fromText!(text);
       assert.deepEqual([centre.validate(given), centre.read(given)], [[], value]);
     }
-    for (const text of ['0', '1000', '1.5', 'many', 'Infinity'])
+    for (const text of ['0', '1000', '1.5', 'many', 'Infinity', '0x10', '0b1'])
       assert.deepEqual(
         centre.validate(centre.fromText!(text)),
         [{ code: 'INPUT_INVALID', message: 'The cost centre must be a whole number from 1 to 999.' }],
