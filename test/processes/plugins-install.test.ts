@@ -105,7 +105,7 @@ describe('plugins install', () => {
       makeWith(feature, more);
       const stderr = (await refused(['install', './team'])).replaceAll(/\s+/g, ' ');
       assert.match(stderr, expected);
-      assert.match(stderr, /It was not installed/);
+      assert.match(stderr, /svc-api-team was not installed\. /);
       assert.equal(readFileSync(manifest, 'utf8'), before);
       assert.equal(readFileSync(join(home, 'svc-api/node_modules/svc-api-team/feature.js'), 'utf8'), sound);
     }

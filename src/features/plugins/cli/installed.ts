@@ -127,8 +127,8 @@ export class InstalledPlugins {
       const isOfOthers = others.length > 0 && (await this.#faultIn(this.#folder, folder, name)) !== undefined;
       const fault = isOfOthers ? await faultWith([own]) : warning;
       if (fault === undefined) return { name, warning };
-      const more = fault === warning ? '' : ` Together with the other plugins: ${warning}`;
-      throw new CliError('PLUGIN_FAILED', `${fault}${more} It was not installed.`);
+      const more = fault === warning ? '' : `\nTogether with the other plugins: ${warning}`;
+      throw new CliError('PLUGIN_FAILED', `${name} was not installed. ${fault}${more}`);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
