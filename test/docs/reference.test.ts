@@ -3,11 +3,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { ACTIONS, createCatalog, ROLES } from '../../src/keys/permissions/catalog.ts';
-import { blocksOf } from '../support/pages.ts';
+import { blockWith, blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { query, startTestService } from '../support/server.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+
+interface KeyPage {
+  edges: { node: { name: string } }[];
+  pageInfo: { hasNextPage: boolean; endCursor: string };
+}
 
 const catalog = createCatalog();
 /** The list after a word, such as `Resources: A, B.` */
@@ -46,5 +51,26 @@ describe('docs/graphql.md', () => {
     await test.stop();
     const { data } = body as { data: { me: { name: string }; apiKeys: { edges: unknown[] } } };
     assert.deepEqual([data.me.name, data.apiKeys.edges.length], ['CI deploy', 1]);
+  });
+
+  it('has a query that pages through all keys', async () => {
+    const test = await startTestService();
+    const { key: secret } = await test.keys.create({ name: 'Key 1', roles: ['ADMIN'] }, OPERATOR);
+    for (const number of [2, 3]) await test.keys.create({ name: `Key ${number}`, roles: ['GUEST'] }, OPERATOR);
+    const document = blockWith('hasNextPage', 'docs/graphql.md', 'graphql').replace('first: 100', 'first: 2');
+    const pages: string[][] = [];
+    for (let variables = {}; ;) {
+      const { body } = await query(test.url, secret, document, variables);
+      const { edges, pageInfo } = (body as { data: { apiKeys: KeyPage } }).data.apiKeys;
+      pages.push(edges.map(({ node }) => node.name));
+      if (!pageInfo.hasNextPage) break;
+      variables = { after: pageInfo.endCursor };
+    }
+    await test.stop();
+    assert.deepEqual(
+      pages.map(({ length }) => length),
+      [2, 1],
+    );
+    assert.deepEqual(pages.flat().toSorted(), ['Key 1', 'Key 2', 'Key 3']);
   });
 });
