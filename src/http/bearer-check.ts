@@ -1,213 +1,20 @@
+import type { RefusalReason, VerifiedKey } from '../keys/authentication/index.ts';
+import { ONCE, type Principal, restrictionsFor } from '../keys/authorization/index.ts';
 import { formatList, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
-import type { BearerAuthOptions, CheckParts, RequiredPermissions } from './bearer-options.ts';
-import { Challenge, CredentialReader, type Credentials, type Problem } from './credentials.ts';
-import { ClientAddresses } from './client-address.ts';
-import { addressOf, type Received, requestTo, type RequestTo } from './received.ts';
-import type { RequestDetails } from './request-notes.ts';
-import {
-  type ErrorReply,
-  errorReply,
-  rateLimitFields,
-  type RateLimitFields,
-  type Reply,
-  secondsUntil,
-  unavailable,
-  withFields,
-} from './replies.ts';
-import type { Authenticator, RefusalReason, VerifiedKey } from '../keys/authentication/index.ts';
-import {
-  type AccessObserver,
-  NOT_YET,
-  ONCE,
-  type Principal,
-  type Restrictions,
-  restrictionsFor,
-} from '../keys/authorization/index.ts';
 import { isFor } from '../keys/key/index.ts';
+import { type Permission, replacing, scopeItems } from '../keys/permissions/index.ts';
 import { BEARER_ALONE, digestSecret, prefixOf } from '../keys/secret/index.ts';
-import {
-  type Action,
-  type Permission,
-  replacing,
-  type Role,
-  scopeItems,
-  splitPermission,
-} from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import type { Answer, Limited, Standing } from '../limits/index.ts';
-
-/** Inputs and outputs of a check. */
-interface CheckContext extends CheckParts, Limited {
-  readonly authenticator: Authenticator;
-  readonly clients: ClientAddresses;
-}
-
-/** Observes one request of a key, and logs missing permissions with the client's address. */
-class RequestObserver implements AccessObserver {
-  readonly #principal: Principal;
-  readonly #context: CheckContext;
-  readonly #request: Received;
-  /** Undefined once the request has lacked a permission. */
-  #usedAt: number | undefined;
-
-  /** @param usedAt when the request was counted as a use of its key, in milliseconds since 1970 */
-  constructor(principal: Principal, context: CheckContext, request: Received, usedAt: number) {
-    this.#principal = principal;
-    this.#context = context;
-    this.#request = request;
-    this.#usedAt = usedAt;
-  }
-
-  used(permission: Permission): void {
-    this.#request.notes?.details?.permissions.add(permission);
-    this.#principal.observer?.used(permission);
-  }
-
-  granted(role: Role): void {
-    this.#principal.observer?.granted(role);
-  }
-
-  called(tool: string): void {
-    this.#principal.observer?.called(tool);
-  }
-
-  passed(route: string): void {
-    this.#principal.observer?.passed(route);
-  }
-
-  lacked(missing: readonly Permission[], _address?: string, tool?: string): void {
-    const { apiKey: key, observer } = this.#principal;
-    const { refusals, clients, authenticator } = this.#context;
-    if (this.#usedAt !== undefined) authenticator.noteForbidden(this.#principal, this.#usedAt);
-    this.#usedAt = undefined;
-    const { address } = clients.of(this.#request);
-    const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address };
-    if (this.#request.notes?.details) this.#request.notes.details.code = 'FORBIDDEN';
-    refusals.add('request forbidden', refused, this.#request.notes);
-    observer?.lacked(missing, address, tool);
-  }
-}
-
-/** The result of checking a request against its key's restrictions; `gone` if the key was deleted during the check. */
-type LimitDecision = OrRefusal<{ readonly fields: RateLimitFields | undefined }, ErrorReply> | 'gone';
-
-/** Enforces the restrictions of keys: the networks and the number of their requests. */
-class LimitCheck {
-  readonly #context: CheckContext;
-
-  constructor(context: CheckContext) {
-    this.#context = context;
-  }
-
-  /**
-   * Counts a new request if its network is allowed.
-   * @param usedAt when it was counted as a use before, in milliseconds since 1970
-   */
-  enter(
-    principal: Principal,
-    restrictions: Restrictions,
-    request: Received,
-    usedAt?: number,
-  ): LimitDecision | Promise<LimitDecision> {
-    const refusal = this.refuseAddress(principal, restrictions, request, usedAt);
-    if (refusal) return { refusal };
-    if (restrictions.limits.length === 0) return { fields: undefined };
-    const { limiter } = this.#context;
-    if (request.charge === NOT_YET && !limiter.isUsedUp(restrictions)) return { fields: undefined };
-    const answer = limiter.enter(restrictions);
-    if (!(answer instanceof Promise)) return this.#decideByLimits(answer, principal, request, usedAt);
-    return answer.then(
-      (decided) => this.#decideByLimits(decided, principal, request, usedAt),
-      (error: unknown) => {
-        this.#context.failures.add(error, request.notes?.id);
-        return { refusal: unavailable() };
-      },
-    );
-  }
-
-  /**
-   * The reply to a request from an address that is not allowed, or that is uncertain.
-   * @param usedAt when it was counted as a use before, in milliseconds since 1970
-   */
-  refuseAddress(
-    principal: Principal,
-    { networks }: Restrictions,
-    request: Received,
-    usedAt?: number,
-  ): ErrorReply | undefined {
-    if (networks.length === 0) return undefined;
-    const { address, isCertain, unclear } = this.#context.clients.of(request);
-    if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
-    this.noteRefused('request forbidden', 'address', principal, request, usedAt, unclear);
-    return errorReply('FORBIDDEN', 'This key cannot be used from this address.');
-  }
-
-  #decideByLimits(answer: Answer, principal: Principal, request: Received, usedAt: number | undefined): LimitDecision {
-    if (answer === 'gone') return answer;
-    const { isWithin, standings } = answer;
-    if (isWithin) return { fields: rateLimitFields(standings) };
-    this.noteRefused('request limited', 'limited', principal, request, usedAt);
-    return { refusal: overLimit(standings) };
-  }
-
-  /** Records a refused request of a valid key. @param detail details for the log */
-  noteRefused(
-    message: string,
-    reason: 'address' | 'limited' | 'audience',
-    principal: Principal,
-    request: Received,
-    usedAt?: number,
-    detail?: string,
-  ): void {
-    const { refusals, clients, authenticator } = this.#context;
-    const { address } = clients.of(request);
-    const refused = { reason, prefix: prefixOf(principal.apiKey.publicId), address };
-    refusals.add(message, detail === undefined ? refused : { ...refused, detail }, request.notes);
-    authenticator.noteRefusal(principal, reason, address, usedAt);
-  }
-}
-
-/** The reply to an invalid key after too many others from its address. */
-export function tooManyFailures(waitUs: number): ErrorReply {
-  const seconds = secondsUntil(waitUs);
-  const message = `Too many requests with invalid API keys from your address. Try again in ${inWords(seconds)}.`;
-  return errorReply('RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
-}
-
-function inWords(seconds: number): string {
-  return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
-}
-
-/** The reply to a request over a limit, about the exhausted limit with the longest wait. */
-function overLimit(standings: readonly Standing[]): ErrorReply {
-  const fewest = Math.min(...standings.map(({ remaining }) => remaining));
-  const isShort = ({ remaining, weight }: Standing) => remaining < weight;
-  // If none is known to be short, other processes hold leases, which may have been returned in the meantime.
-  const known = standings.some(isShort)
-    ? standings
-    : standings.map(({ ...each }) =>
-        each.remaining === fewest
-          ? { ...each, remaining: 0, waitUs: Number.isFinite(each.moreIn) ? each.moreIn : 0 }
-          : each,
-      );
-  const [longest] = known.filter(isShort).toSorted((a, b) => b.waitUs - a.waitUs);
-  const { limit, count, unit, remaining, weight, waitUs } = longest!;
-  const fields = rateLimitFields(known);
-  const costs =
-    weight > 1 ? ` The request counts as ${weight}, and ${remaining} ${remaining === 1 ? 'is' : 'are'} left.` : '';
-  if (waitUs === Infinity)
-    return errorReply('BUDGET_SPENT', `${usedUpText(unit, count)}${costs} Waiting does not help.`, fields);
-  if (weight > count)
-    return errorReply('RATE_LIMITED', `The request counts as ${weight}, more than the limit of ${limit}.`, fields);
-  const seconds = secondsUntil(waitUs);
-  const message = `The limit of ${limit} is used up.${costs} Try again in ${inWords(seconds)}.`;
-  return errorReply('RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...fields });
-}
-
-function usedUpText(unit: Standing['unit'], count: number): string {
-  if (unit === 'budget') return `The budget of ${count} is spent.`;
-  return count === 1 ? 'The only use of the key is spent.' : `All ${count} uses of the key are spent.`;
-}
+import type { Limited } from '../limits/index.ts';
+import type { BearerAuthOptions, CheckParts } from './bearer-options.ts';
+import { ClientAddresses } from './client-address.ts';
+import { Challenge, CredentialReader, type Credentials, type Problem } from './credentials.ts';
+import { LimitCheck, type LimitDecision, tooManyFailures } from './limit-check.ts';
+import { addressOf, type Received, requestTo, type RequestTo } from './received.ts';
+import { type ErrorReply, errorReply, type RateLimitFields, type Reply, unavailable, withFields } from './replies.ts';
+import type { RequestDetails } from './request-notes.ts';
+import { type CheckContext, RequestObserver } from './request-observer.ts';
+import { missingFrom, type Requirement, requirementOf } from './requirement.ts';
 
 const NOT_VALID = 'The API key is not valid.';
 
@@ -230,29 +37,6 @@ export interface Admitted {
 /** Data about a request with an accepted key. */
 type CheckedCredentials = Pick<Admitted, 'token' | 'digest' | 'fields' | 'required'>;
 type AcceptedKey = Pick<VerifiedKey, 'principal'>;
-
-/** The required permissions: all of these, or one of them if that is enough. */
-interface Requirement {
-  readonly items: readonly (readonly [permission: Permission, resource: string, action: Action])[];
-  readonly isEnough: boolean;
-}
-
-/** The requirement in checked options; undefined if any valid key is accepted. */
-export function requirementOf({ permission, all, any }: RequiredPermissions): Requirement | undefined {
-  const permissions = permission === undefined ? (all ?? any) : [permission];
-  if (!permissions) return undefined;
-  return { items: permissions.map((each) => [each, ...splitPermission(each)]), isEnough: any !== undefined };
-}
-
-/** The permissions that a principal lacks; undefined if it lacks none, and then they count as used. */
-function missingFrom(principal: Principal, { items, isEnough }: Requirement): Permission[] | undefined {
-  const { access, observer } = principal;
-  const held = items.filter(([, resource, action]) => access.has(resource, action));
-  if (isEnough ? held.length === 0 : held.length < items.length)
-    return items.filter((item) => !held.includes(item)).map(([permission]) => permission);
-  for (const [permission] of isEnough ? held.slice(0, 1) : held) observer?.used(permission);
-  return undefined;
-}
 
 /** The principal of a request, or the reply to a refused one. */
 export type Admission = OrRefusal<Admitted, ErrorReply>;

@@ -1,14 +1,8 @@
 /** HTTP: the check of keys, replies, and the server. */
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
 export type { AppOptions, AppPlaces, HttpApp, RouteContext, ServiceApp } from './app.ts';
-export {
-  type Admission,
-  type Admitted,
-  BearerCheck,
-  type CheckOptions,
-  type Discovery,
-  tooManyFailures,
-} from './bearer-check.ts';
+export { type Admission, type Admitted, BearerCheck, type CheckOptions, type Discovery } from './bearer-check.ts';
+export { tooManyFailures } from './limit-check.ts';
 export {
   type BearerAuthOptions,
   type CheckParts,
@@ -91,13 +85,10 @@ export {
   RequestChecker,
   type RequestCheck,
 } from './request-check.ts';
+export { listen, listenerOf, type ListenOptions, type RunningServer } from './listen.ts';
 export {
   type ConnectionHandler,
-  listen,
-  listenerOf,
-  type ListenOptions,
   type RequestHandler,
-  type RunningServer,
   serveRequests,
   type ServerOptions,
   type StartedServer,

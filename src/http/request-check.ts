@@ -3,7 +3,8 @@ import type { Caller, Principal } from '../keys/authorization/index.ts';
 import { anything, checkOptions, invalidOption, orUndefined, type Rules, text } from '../keys/basics/index.ts';
 import { actionByMethod } from '../keys/permissions/index.ts';
 import { SERVICE } from '../keys/service/index.ts';
-import { type Admission, type Admitted, BearerCheck, type CheckOptions, requirementOf } from './bearer-check.ts';
+import { type Admission, type Admitted, BearerCheck, type CheckOptions } from './bearer-check.ts';
+import { requirementOf } from './requirement.ts';
 import {
   audience,
   type BearerAuthOptions,

@@ -7,7 +7,7 @@ import { chainHash } from '../../src/keys/audit/chain.ts';
 import { OPERATOR, type Principal, requirePermission } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';

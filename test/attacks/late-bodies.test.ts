@@ -10,7 +10,7 @@ import { type AuthenticatedRequest, bearerAuth as forNode } from '../../src/expr
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
 import { bearerAuth, type BearerEnv } from '../../src/http/bearer-auth.ts';
 import { DEVICE_GRANT } from '../../src/features/consent/oauth/paths.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { APP, askDevice } from '../features/consent/support/consent.ts';
 import { Visitor } from '../features/console/support/console.ts';

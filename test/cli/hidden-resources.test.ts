@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { createApp, openKeys } from '../../src/index.ts';
 import { testCli } from '../support/cli.ts';
 import { query } from '../support/server.ts';

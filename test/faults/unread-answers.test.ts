@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
-import { listen, type RunningServer, type ServerLimits } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
+import type { ServerLimits } from '../../src/http/server.ts';
 import { closed, connectTo, readToEnd } from '../support/client.ts';
 import { until } from '../support/until.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Hono } from 'hono';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { CredentialPlace } from '../../src/keys/secret/secret.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';

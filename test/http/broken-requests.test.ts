@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { Hono } from 'hono';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/server.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { Hono } from 'hono';
 import { createApp, type CreateAppOptions } from '../../src/service/create-app.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
 const PAGE = 'https://app.example.org';

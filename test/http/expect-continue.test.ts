@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { Hono } from 'hono';
 import { createApp } from '../../src/service/create-app.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost } from '../support/raw-http.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Hono } from 'hono';
 import { createApp } from '../../src/service/create-app.ts';
 import { MAX_SEARCH_LENGTH } from '../../src/http/graphql-parameters.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost, sendRaw } from '../support/raw-http.ts';

@@ -7,7 +7,7 @@ import {
   WWWAuthenticateChallengeError,
 } from 'oauth4webapi';
 import { createApp } from '../../src/service/create-app.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';

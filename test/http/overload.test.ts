@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createApp } from '../../src/service/create-app.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';

@@ -6,7 +6,7 @@ import { Hono } from 'hono';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createApp } from '../../src/service/create-app.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost } from '../support/raw-http.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Hono } from 'hono';
 import { createApp } from '../../src/service/create-app.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

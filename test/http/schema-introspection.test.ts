@@ -3,7 +3,7 @@ import { getIntrospectionQuery } from 'graphql';
 import { defaultConfig } from '../../src/config/default-config.ts';
 import { createApp } from '../../src/service/create-app.ts';
 import type { IntrospectionMode } from '../../src/http/graphql-errors.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query } from '../support/server.ts';

@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { Hono } from 'hono';
 import { createApp } from '../../src/service/create-app.ts';
 import { isInClear } from '../../src/http/listen-address.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { accepts } from '../support/port.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createApp } from '../../src/service/create-app.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { accepts } from '../support/port.ts';
 import { until } from '../support/until.ts';

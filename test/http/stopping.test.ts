@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectByTls } from 'node:tls';
 import { Hono } from 'hono';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { pairOf, writePair } from '../support/certificates.ts';
 import { closed, readToEnd } from '../support/client.ts';
 import { until } from '../support/until.ts';

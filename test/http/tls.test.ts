@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { createApp } from '../../src/service/create-app.ts';
 import type { CertificateFiles } from '../../src/http/certificate.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { pairOf, writePair } from '../support/certificates.ts';
 import { closed, readToEnd } from '../support/client.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';

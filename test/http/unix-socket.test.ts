@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createApp } from '../../src/service/create-app.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { tempFolder } from '../support/temp.ts';
 

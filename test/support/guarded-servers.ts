@@ -8,7 +8,7 @@ import { type AuthenticatedRequest, bearerAuth as forNode } from '../../src/expr
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
 import { bearerAuth as forHono, type BearerEnv } from '../../src/http/bearer-auth.ts';
 import type { BearerAuthOptions } from '../../src/http/bearer-options.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 
 /**
  * A server behind `bearerAuth`. It answers with the name of the key, after it has read the body and checked the key

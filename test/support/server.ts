@@ -1,6 +1,6 @@
 import { createApp, type CreateAppOptions } from '../../src/service/create-app.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import type { KeysService } from '../../src/keys/service/service.ts';
 import type { Limited } from '../../src/limits/limiter.ts';
 import { type Log, NO_LOG } from '../../src/log.ts';

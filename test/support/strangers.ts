@@ -328,7 +328,7 @@ export async function startAttacked(): Promise<{
     { mcpRoutes },
     { Visitor },
   ] = await Promise.all([
-    import('../../src/http/server.ts'),
+    import('../../src/http/listen.ts'),
     import('../../src/service/create-app.ts'),
     import('../../src/config/default-config.ts'),
     import('../features/guard/support/guard.ts'),

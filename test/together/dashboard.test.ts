@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createApp } from '../../src/service/create-app.ts';
-import { listen } from '../../src/http/server.ts';
+import { listen } from '../../src/http/listen.ts';
 import { Metrics } from '../../src/features/telemetry/metrics.ts';
 import { edgeMetrics } from '../../src/features/edge/metrics.ts';
 import { feedMetrics } from '../../src/features/edges/metrics.ts';

@@ -7,7 +7,7 @@ import { mock } from 'node:test';
 import { Hono } from 'hono';
 import { defaultConfig } from '../../src/config/default-config.ts';
 import type { Reply } from '../../src/http/replies.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/listen.ts';
 import { shortcutOf } from '../../src/http/shortcut.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createApp } from '../../src/service/create-app.ts';

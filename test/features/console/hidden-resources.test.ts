@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { listen } from '../../../src/http/server.ts';
+import { listen } from '../../../src/http/listen.ts';
 import { createApp, openKeys } from '../../../src/index.ts';
 import { tempStore } from '../../support/temp.ts';
 import { Visitor } from './support/console.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { Hono } from 'hono';
 import { createApp } from '../../../src/service/create-app.ts';
-import { listen } from '../../../src/http/server.ts';
+import { listen } from '../../../src/http/listen.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { startConsoleService, Visitor, visitorWith } from './support/console.ts';
 import { mountSmallDisk } from '../../support/full-disk.ts';

@@ -6,7 +6,7 @@ import { get as getRaw, type IncomingMessage } from 'node:http';
 import { get as getSecurely } from 'node:https';
 import { zstdDecompressSync } from 'node:zlib';
 import { defaultConfig } from '../../../src/config/default-config.ts';
-import { listen, type RunningServer } from '../../../src/http/server.ts';
+import { listen, type RunningServer } from '../../../src/http/listen.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { USE } from '../../../src/keys/key/use.ts';
 import { createApp } from '../../../src/service/create-app.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { allowInsecureRequests, None, processRevocationResponse, revocationRequest } from 'oauth4webapi';
 import { Leaks } from '../../../src/features/leaks/leaks.ts';
-import { listen, type RunningServer } from '../../../src/http/server.ts';
+import { listen, type RunningServer } from '../../../src/http/listen.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createApp } from '../../../src/service/create-app.ts';
 import { describeOnEach } from '../../support/dialects.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { createApp } from '../../../src/service/create-app.ts';
-import { listen, type RunningServer } from '../../../src/http/server.ts';
+import { listen, type RunningServer } from '../../../src/http/listen.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { AddedMetric } from '../../../src/keys/added/index.ts';
 import { aggregated, KeyCounter, Metrics, type Sample } from '../../../src/features/telemetry/metrics.ts';

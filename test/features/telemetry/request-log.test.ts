@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
 import { GraphQLError } from 'graphql';
 import { createApp } from '../../../src/service/create-app.ts';
-import { listen, type RunningServer } from '../../../src/http/server.ts';
+import { listen, type RunningServer } from '../../../src/http/listen.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type Step, STEPS } from '../../../src/keys/basics/steps.ts';
 import type { Log } from '../../../src/log.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createApp } from '../../../src/service/create-app.ts';
-import { listen } from '../../../src/http/server.ts';
+import { listen } from '../../../src/http/listen.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { startSdk } from '../../../src/features/telemetry/traces.ts';
 import { openTestKeys } from '../../support/keys.ts';

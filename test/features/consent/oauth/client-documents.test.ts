@@ -14,7 +14,7 @@ import {
 } from '../../../../src/features/consent/oauth/client-documents.ts';
 import type { OAuthError } from '../../../../src/features/consent/oauth/oauth-error.ts';
 import { OWN_COMMANDS } from '../../../../src/http/plain-endpoints.ts';
-import { listen } from '../../../../src/http/server.ts';
+import { listen } from '../../../../src/http/listen.ts';
 import { createAppOf } from '../../../../src/service/create-app.ts';
 import { pairOf } from '../../../support/certificates.ts';
 import { agree, authorizeUrl, CALLBACK, exchange, newPkce, openPage } from '../support/consent.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Hono } from 'hono';
 import { createApp } from '../../../../src/service/create-app.ts';
 import { defaultConfig } from '../../../../src/config/default-config.ts';
-import { listen } from '../../../../src/http/server.ts';
+import { listen } from '../../../../src/http/listen.ts';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
 import {
   ALL_PROXIES,

@@ -1,7 +1,7 @@
 import { createApp } from '../../../../src/service/create-app.ts';
 import type { Config } from '../../../../src/config/config.ts';
 import { defaultConfig } from '../../../../src/config/default-config.ts';
-import { listen } from '../../../../src/http/server.ts';
+import { listen } from '../../../../src/http/listen.ts';
 import { Networks } from '../../../../src/keys/basics/networks.ts';
 import type { Allow, Route } from '../../../../src/features/routes/router.ts';
 import { openTestKeys, type TestKeys } from '../../../support/keys.ts';
