@@ -16,7 +16,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       await page.evaluate(`document.forms[0].action = '${other.url}/thief'`);
       await ownKey(page).fill(key);
       const refused = page.waitForEvent('console');
-      // Otherwise it would wait for where the form does not lead.
+      // Do not wait for navigation: the policy blocks it.
       await button(page, 'Approve').click({ noWaitAfter: true });
       await refused;
       assert.deepEqual(other.asked, []);

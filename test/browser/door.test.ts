@@ -11,10 +11,10 @@ import type { Visit } from '../support/browser/visit.ts';
 import { PERMISSION, startGuarded } from '../features/guard/support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
 
-/** Constant of the proof that a server speaks WebSocket (RFC 6455, section 1.3). */
+/** The constant in the accept key of a WebSocket handshake (RFC 6455, section 1.3). */
 const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Starts a service with pages, behind a guard, and makes a key for somebody. */
+/** Starts a service with pages behind a guard, and creates a key. */
 async function startWiki(visit: Visit) {
   const service = await startGuarded(
     ({ url }, outgoing) => {
@@ -39,13 +39,13 @@ async function startWiki(visit: Visit) {
 
 const headingAt = (url: string) => `Sign in to ${new URL(url).host}`;
 
-/** Enters a key on the page to sign in. */
+/** Enters a key on the sign-in page. */
 async function enter(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Opens a WebSocket from a page of the service. @returns once it is open: what resolves when it has closed */
+/** Opens a WebSocket from a page of the service. @returns a function that waits for its end */
 async function openSocket(page: Page): Promise<{ closed(): Promise<unknown> }> {
   await page.evaluate(`new Promise((resolve, reject) => {
     const socket = new WebSocket(location.origin.replace('http', 'ws') + '/live');
@@ -81,7 +81,7 @@ describe('the door of a guarded service, in a browser', () => {
         await isHeaded(page, headingAt(service.url));
         if (!('javaScript' in look)) await expectAccessible(page);
         const keyboard = new Keyboard(page);
-        // After the field, which has the focus.
+        // The first stop, the field, already has the focus.
         const stops = ['button "Sign in"'];
         if (!('javaScript' in look)) assert.deepEqual(await keyboard.stops(), stops);
         await keyboard.tabTo(page.getByLabel('API key'));
@@ -89,7 +89,7 @@ describe('the door of a guarded service, in a browser', () => {
         await keyboard.press('Enter');
         await isHeaded(page, 'Wiki /deep/link?a=1&b=2');
         assert.equal(page.url(), `${service.url}/deep/link?a=1&b=2`);
-        // Back leads to no form that is sent again.
+        // Going back must not resubmit the form.
         await page.goto(`${service.url}/next`);
         await page.goBack();
         await isHeaded(page, 'Wiki /deep/link?a=1&b=2');
@@ -200,7 +200,7 @@ describe('the door of a guarded service, in a browser', () => {
       visit.isSecret(lax!.value);
       await page.goto(`${other}/b`);
       await isHeaded(page, headingAt(other));
-      // Nor by a cookie that somebody has carried there.
+      // Not even with the cookie copied to that host.
       await page.context().addCookies([lax!, strict!].map((cookie) => ({ ...cookie, domain: '127.0.0.2' })));
       await page.goto(`${other}/b`);
       await isHeaded(page, headingAt(other));

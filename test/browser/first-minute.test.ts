@@ -14,7 +14,7 @@ const STYLE = `
   pre { margin: 0; font: 15px/1.5 monospace; white-space: pre-wrap; }
   b { color: light-dark(#1a7f37, #3fb950); }`;
 
-/** A page that looks like a terminal, with each command after a prompt. */
+/** A page that looks like a terminal, with a prompt before each command. */
 function terminalWith(parts: readonly (readonly [command: string, printed: string])[]): string {
   const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   const text = parts.map(([command, printed]) => `<b>$ ${escaped(command)}</b>\n${escaped(printed)}\n`).join('\n');
@@ -45,7 +45,7 @@ describe('the first minute', () => {
       const request = /^ {2}echo [^]*?\}'$/m.exec(printed)![0];
       const { stdout } = await runBlock(request.replace('curl', 'curl --silent'), folder, {});
       assert.match(stdout, /"me":\{"name":"Quick start","roles":\["ADMIN"\]\}/);
-      // The picture is the same each time.
+      // Replaces what differs between runs of the screenshots.
       const steady = (text: string) =>
         text
           .replaceAll(/svc_\w{12}_\w{49}/g, 'svc_YWnb…')

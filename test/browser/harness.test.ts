@@ -6,7 +6,7 @@ import { theBrowser } from '../support/browser/launch.ts';
 import type { Trace } from '../support/browser/recording.ts';
 import { Visit } from '../support/browser/visit.ts';
 
-/** The fault of a page, and what the browser says then. */
+/** Faults of a page, and how the browser reports them. */
 const TROUBLES: Readonly<Record<string, readonly [html: string, trouble: RegExp]>> = {
   'a console message': ['<script>console.log("here")</script>', /^console log: here/],
   'an error': ['<script>nothing.here()</script>', /^page error: ReferenceError/],
@@ -24,7 +24,7 @@ const TROUBLES: Readonly<Record<string, readonly [html: string, trouble: RegExp]
   ],
   'a field without a name': ['<input type="text">', /^issue GenericIssue: .*FormEmptyIdAndNameAttributes/],
 };
-/** The places where a page can leave a secret. */
+/** Places where a page can leave a secret. */
 const LEAKS: Readonly<Record<string, string>> = {
   'the address': "location.hash = '#SECRET'",
   'the address of a request': "fetch('/?SECRET')",
@@ -39,7 +39,7 @@ const LEAKS: Readonly<Record<string, string>> = {
 };
 const page = (html: string) => `<!doctype html><html lang="en"><title>Page</title>${html}</html>`;
 
-/** Does something in a visit of its own. @returns why that fails */
+/** Runs `work` in a new visit. @returns the failure */
 async function failureOf(work: (visit: Visit) => Promise<unknown>): Promise<assert.AssertionError> {
   const visit = new Visit(await theBrowser());
   try {

@@ -17,7 +17,7 @@ import { tempFolder } from '../support/temp.ts';
 const GRANT = { admins: ['ADMIN'], '*': ['VIEWER'] } as const;
 const ADA = { sub: 'ada', preferred_username: 'ada@example.org', groups: ['admins'] };
 
-/** A service whose people sign in at a provider, on another site. */
+/** A service whose people sign in at a provider on another site. */
 async function withProvider(visit: Visit) {
   const provider = await startProvider({ host: '127.0.0.2' });
   visit.started(provider.issuer, () => provider.stop());
@@ -92,7 +92,7 @@ describe('people who have no key, in a browser', () => {
       await page.reload();
       await isHeaded(page, 'Sign in to svc-api');
       visit.expectTrouble(/^status 403: GET \S+\/sign-in\/callback/);
-      // The provider still knows them.
+      // The provider's session continues.
       await signInWith(page, provider).click();
       await isHeaded(page, 'Not signed in');
       await expectAccessible(page);

@@ -28,7 +28,7 @@ async function serveSite(visit: Visit): Promise<string> {
   return origin;
 }
 
-/** Pages of the site, by their paths. */
+/** The site's pages, by path. */
 function pages(): Map<string, string> {
   const paths = globSync('**/*.html', { cwd: folder });
   return new Map(paths.map((path) => [path, readFileSync(join(folder, path), 'utf8')]));

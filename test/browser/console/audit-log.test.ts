@@ -10,7 +10,7 @@ import { isHeaded, textOf } from '../../support/browser/page.ts';
 import type { Look, Visit } from '../../support/browser/visit.ts';
 import { query } from '../../support/server.ts';
 
-/** The log of a team at noon, with a refusal at ten and a change at eleven. */
+/** A team's log at noon, with a refusal at ten and a change at eleven. */
 async function openLog(visit: Visit, look: Look = {}) {
   const service = await startConsole(visit);
   const ids = await addTeamKeys(service);
@@ -63,7 +63,7 @@ describe('the audit log of the console, in a browser', () => {
       const { page } = await openLog(visit);
       const { x, y, width, height } = (await page.locator('[data-histogram] svg').boundingBox())!;
       const middle = (index: number) => [x + (width * (index + 0.5)) / 24, y + height / 2] as const;
-      // The last of 24 is that of 14:00.
+      // The last of the 24 bars is 14:00.
       await page.mouse.move(...middle(23));
       await page.mouse.down();
       await page.mouse.move(...middle(22));

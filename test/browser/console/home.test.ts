@@ -14,7 +14,7 @@ import { ROUTES } from '../../support/configured-service.ts';
 
 const HOUR = 3_600_000;
 
-/** Somebody on the home page of a service that a team uses. */
+/** A signed-in user on the home page of a team's service. */
 async function visitHome(visit: Visit, look: Look = {}) {
   const config = await loadConfig({ file: configFile(ROUTES) });
   const service = await startConsole(visit, { ...(await additionsIn(config, {})), app: { config } });

@@ -14,7 +14,7 @@ for (const [words, look, handsOn] of WAYS)
       const { page, key, time } = await signedIn(visit, path, { service, look });
       const hands = handsOn(page);
       const rotate = page.getByRole('button', { name: 'Rotate', exact: true });
-      // The page was opened in time, and is sent late.
+      // The page was opened in time, and its form is sent too late.
       time.now += 6 * 60_000;
       visit.expectTrouble(/^status 40[03]: POST \S+\/rotation$/);
       await hands.fill(page.getByLabel('Grace period'), '3h');

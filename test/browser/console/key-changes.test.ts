@@ -10,7 +10,7 @@ import { query } from '../../support/server.ts';
 
 const MINUTE = 60_000;
 
-/** A page of a key that has been used, and that has created another one. */
+/** The page of a used key that has created another one. */
 async function visitKey(visit: Visit, look: Look) {
   const service = await startConsole(visit);
   const { keys, time, url } = service;

@@ -12,7 +12,7 @@ import { query } from '../../support/server.ts';
 
 const HOUR = 3_600_000;
 
-/** A page of a key that a team uses day and night, that another one holds back, and that has created one. */
+/** The page of a key in constant use, with a restricting parent and a child. */
 async function visitUsedKey(visit: Visit, look: Look = {}) {
   const service = await startConsole(visit);
   const { keys, time, url } = service;

@@ -10,7 +10,7 @@ import type { Look, Visit } from '../../support/browser/visit.ts';
 import { configFile } from '../../support/config-file.ts';
 import { ROUTES } from '../../support/configured-service.ts';
 
-/** Somebody who has signed in to a service that a team uses, with routes. */
+/** A signed-in user of a team's service, with routes. */
 async function visitTeam(visit: Visit, path: string, look: Look = {}) {
   const config = await loadConfig({ file: configFile(ROUTES) });
   const service = await startConsole(visit, { ...(await additionsIn(config, {})), app: { config } });
@@ -157,7 +157,7 @@ describe('the lists of the console, in a browser', () => {
     inBrowser(async (visit) => {
       const { page, open } = await visitTeam(visit, 'keys');
       const keyboard = new Keyboard(page);
-      // A list to choose from is called by its label, behind which its choices stand.
+      // The name of a select is its label followed by its options.
       const stops = (await keyboard.stops()).map((stop) =>
         stop.replace(/^\w+ /, '').replace(/ (Any|Any time|127\.0\.0\.1:\d+)\b.*/, '"'),
       );

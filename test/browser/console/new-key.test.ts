@@ -33,7 +33,7 @@ for (const [words, look, handsOn] of WAYS)
       await hands.press(button(page, 'Preview'));
       await page.getByRole('alert').waitFor();
       await hands.look();
-      // The summary leads to the field.
+      // The error summary links to the field.
       await hands.press(page.getByRole('alert').getByRole('link', { name: 'Name' }));
       await hands.fill(page.getByLabel('Name', { exact: true }), 'CI deploy');
       await hands.choose(page.getByLabel('Expires'), '7 days');
@@ -133,7 +133,7 @@ describe('creating a key in the console, in a browser,', () => {
       assert.equal(await focused(), 'access.WELCOME ');
       await keyboard.press('ArrowLeft');
       assert.equal(await focused(), 'access.WELCOME custom');
-      // Its single actions are the next stops.
+      // Its single actions are the next tab stops.
       assert.match((await keyboard.tab())!, /WELCOME: read own/);
       await keyboard.press('Space');
       await keyboard.tab('Shift+Tab');
@@ -220,7 +220,7 @@ describe('creating a key in the console, in a browser,', () => {
       const secret = visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
       await button(page, 'I have stored it').click();
       await isHeaded(page, /^CI deploy/);
-      // The browser asks whether it is to send the form again.
+      // The browser asks whether to send the form again.
       visit.expectTrouble(/^failed: POST \S+\/keys\/new: net::ERR_CACHE_MISS$/);
       await assert.rejects(page.goBack(), /ERR_CACHE_MISS/);
       await page.waitForURL(/^chrome-error:/);
@@ -240,10 +240,10 @@ describe('creating a key in the console, in a browser,', () => {
         const response = await route.fetch({ maxRedirects: 0 });
         answered += 1;
         await clickedTwice.promise;
-        // The browser no longer waits for the answer to the first form.
+        // The browser no longer waits for the first answer.
         await route.fulfill({ response }).catch(() => {});
       });
-      // Requests that are given up are no trouble here.
+      // The cancelled request is expected.
       visit.expectTrouble(/^failed: POST \S+\/keys\/new: net::ERR_ABORTED$/);
       const { x, y, width, height } = (await button(page, 'Create key').boundingBox())!;
       const click = () => page.mouse.click(x + width / 2, y + height / 2);
@@ -273,7 +273,7 @@ describe('creating a key in the console, in a browser,', () => {
         asked.push(dialog.type());
         void dialog.dismiss();
       });
-      // Shown by the script, which is there then.
+      // A script adds this button, so it has run.
       await button(page, 'Copy').waitFor();
       const link = page.getByRole('link', { name: 'Open the key' });
       await link.click({ noWaitAfter: true });
@@ -305,7 +305,7 @@ describe('creating a key in the console, in a browser,', () => {
   );
 });
 
-/** Fills in the form for a new key, and goes on. */
+/** Fills in the form for a new key, and submits it. */
 async function fillIn(page: Page): Promise<void> {
   await page.getByLabel('Name', { exact: true }).fill('CI deploy');
   await accessLevel(page, 'ME', 'Read').check();

@@ -17,7 +17,7 @@ for (const [words, look, handsOn] of WAYS)
         await askDevice(url, { scope: 'DOCKER:READ_ANY role:GUEST', key_expires_in: '30d' }),
         await askDevice(url, { scope: 'role:ADMIN' }),
       ];
-      /** The application's answer for its code. */
+      /** The response to the application that polls with its code. */
       const answerTo = async ({ device_code }: typeof agreed) => {
         time.now += 10_000;
         const { body } = await pollDevice(url, device_code);

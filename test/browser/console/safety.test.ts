@@ -28,7 +28,7 @@ describe('the console under attack, in a browser', () => {
       const actions = ['sign-out', 'keys/new', `keys/${id}/disable`, `keys/${id}/delete`];
       const form = (path: string) =>
         `<form method="post" action="${url}/console/${path}"><button name="name" value="CI deploy">${path}</button></form>`;
-      // Another port is the same site, so that the cookie comes along; another name is not.
+      // Another port is the same site, so the cookie is sent. Another host is not.
       for (const host of ['127.0.0.1', '127.0.0.2']) {
         const site = await visit.site(`<!doctype html><title>Win</title>${actions.map(form).join('')}`, host);
         for (const path of actions) {

@@ -8,7 +8,7 @@ import { isHeaded, textOf } from '../../support/browser/page.ts';
 import type { Look, Visit } from '../../support/browser/visit.ts';
 import { createPrincipal } from '../../support/keys.ts';
 
-/** Somebody with the list of a team's keys, one of which has created others, which have as well. */
+/** A signed-in user on a team's list of keys, one of which has descendants. */
 async function visitTree(visit: Visit, path: (ids: Record<string, string>) => string, look: Look = {}) {
   const service = await startConsole(visit);
   const ids = await addTeamKeys(service);

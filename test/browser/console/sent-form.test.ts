@@ -9,7 +9,7 @@ import type { Visit } from '../../support/browser/visit.ts';
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
-/** Somebody who has signed in, and a key that they change. */
+/** A signed-in user on a page that changes a key. */
 async function visitKey(visit: Visit, path: string, javaScript: boolean) {
   const service = await startConsole(visit);
   const { apiKey } = await service.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);

@@ -5,10 +5,10 @@ import { inBrowser, inBrowserWithMemory } from '../../support/browser.ts';
 import { signedIn } from '../../support/browser/console-pages.ts';
 import { isHeaded } from '../../support/browser/page.ts';
 
-/** The answer to a page whose session has ended. It stops reading then, and is loaded anew. */
+/** The response for an ended session. The page stops reading it and reloads. */
 const IS_OVER = /^(status 401|failed): GET \S+\/console\/session(: net::ERR_ABORTED)?$/;
 
-/** Looks at a tab again, which says so to its page. Playwright shows all tabs at once, so that none is ever hidden. */
+/** Sends the event of a tab that becomes visible. In Playwright, tabs are never hidden. */
 const lookAt = async (page: Page) => {
   await page.bringToFront();
   await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
@@ -54,12 +54,12 @@ describe('a session of the console, in a browser', () => {
           '127.0.0.2',
         );
         const page = await visit.open(other.url, context);
-        // The browser says that it has not sent the cookie along with the link.
+        // The browser reports that it withheld the cookie from the link.
         visit.expectTrouble(/^issue CookieIssue: .*ExcludeSameSiteStrict/);
         await page.getByRole('link', { name: 'Look' }).click();
         await isHeaded(page, 'Audit log');
         assert.equal(page.url(), `${url}/console/audit-log?actor=Ada`);
-        // Visitors without a session sign in first, and then get to the page that they wanted.
+        // Without a session, visitors sign in first and are then redirected to the page.
         await context.clearCookies();
         await page.goto(other.url);
         await page.getByRole('link', { name: 'Look' }).click();

@@ -13,7 +13,7 @@ import { needsPrograms } from '../../support/skip.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-/** nginx, which has a service under a path of its own. @returns its origin */
+/** nginx in front of a service under a path. @returns its origin */
 async function startNginx(visit: Visit, service: string): Promise<string> {
   const folder = tempFolder();
   const port = await freePort();
