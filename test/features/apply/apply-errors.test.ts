@@ -8,7 +8,7 @@ import { workOf } from '../../support/work.ts';
 import { errorText } from '../../support/errors.ts';
 import { ROOT } from '../../support/process.ts';
 
-/** Texts with the place of what is wrong with them, and a part of what is said about it. */
+/** Invalid texts, with the place of the fault and a part of the message. */
 const FAULTS: readonly (readonly [what: string, text: string, place: string, message: RegExp])[] = [
   ['no text at all', '', '1:1', /must be a map with the field "keys"/],
   ['comments alone', '# none\n', '1:1', /must be a map/],
@@ -78,7 +78,7 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
   ],
 ];
 
-/** A declaration with one key, and a field of it in its fourth line. */
+/** A declaration with one key, which has this field in its fourth line. */
 function key(field: string): string {
   return `keys:\n  - name: A\n    roles: [GUEST]\n    ${field}`;
 }

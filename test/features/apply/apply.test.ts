@@ -24,7 +24,7 @@ const CHANGED = `keys:
 
 describeOnEachAndRemotely('apply', () => {
   let test: TestApply;
-  /** A server writes down meanwhile that its key is used. */
+  /** A server also records usage of its key, which changes the content. */
   const content = async () => (isRemote() ? undefined : contentOf(test.cli.database));
   beforeEach(() => {
     test = testApply();

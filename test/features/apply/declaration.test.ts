@@ -93,7 +93,7 @@ describe('a declaration', () => {
     assert.deepEqual(await issuesOfKey({ ...A, role: 'GUEST' }), [
       'keys[0].role: "role" is not a field. Did you mean "roles"?',
     ]);
-    // Nothing is said that follows from it.
+    // The wrong field causes no further issues.
     assert.deepEqual(await issuesOfKey({ name: 'A', role: 'GUEST' }), [
       'keys[0].role: "role" is not a field. Did you mean "roles"?',
     ]);

@@ -131,7 +131,7 @@ describe('applying declared keys', () => {
       };
       for (const prune of [false, true]) assert.deepEqual(await counts([again, A], { prune }), [0, 0, 0, 2]);
       await test.keys.feature(Declarations).plan([], { prune: true }, OPERATOR);
-      // Nor does it wait for its turn to write.
+      // It does not wait for the write lock either.
       watcher.exec('BEGIN IMMEDIATE');
       const { plan, created } = await apply([again, A]);
       assert.deepEqual([plan.unchanged, created], [2, []]);
@@ -255,7 +255,7 @@ describe('applying declared keys', () => {
       assert.deepEqual(await names(), ['A', 'Child', 'Parent']);
       assert.equal((await find('A')).description, null);
 
-      // Keys that were declared by the key itself go with it.
+      // Deleting a key also deletes the keys that it declared.
       await test.keys.delete([(await find('Child')).id], OPERATOR);
       await apply([{ name: 'Declared child', roles: ['GUEST'] }], {}, parent.principal);
       assert.equal((await find('Declared child')).createdBy, parent.principal.apiKey.id);
@@ -308,7 +308,7 @@ describe('applying declared keys', () => {
     it('asks the store as often for 1,000 changes of keys as for 500, or twice as often', async () => {
       const traced: string[] = [];
       const trace = (step: unknown) => void traced.push((step as { fields: { sql: string } }).fields.sql);
-      // Opening the store decides whether statements are published.
+      // Subscribe before the store is opened, which decides whether statements are published.
       STEPS.trace.subscribe(trace);
       const opened = await openTestKeys();
       try {

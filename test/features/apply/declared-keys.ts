@@ -9,7 +9,7 @@ export const A = { name: 'A', roles: ['GUEST'] };
 export const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
 export const C = { name: 'C', roles: ['VIEWER'] };
 
-/** Applies declared keys, as the operator unless another actor is given. */
+/** Applies declared keys, by default as the operator. */
 export async function applyDeclared(
   keys: KeysService,
   declared: readonly object[],

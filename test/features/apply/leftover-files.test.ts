@@ -10,13 +10,13 @@ import { type TestApply, testApply } from '../../support/apply.ts';
 describe('apply, after one that was killed', () => {
   let test: TestApply;
   let secrets: string;
-  /** A process that has ended. */
+  /** The id of a process that has ended. */
   const gone = spawnSync('true').pid;
   const hidden = (pid: number | undefined = gone, location = test.cli.database) =>
     join(test.secrets, hiddenName(location, randomBytes(8).toString('hex')).replace(`-${process.pid}-`, `-${pid}-`));
   const elsewhere = () => hidden().replace(/(\.svc-api-[0-9a-f]{8}-)[0-9a-f]{8}/, '$100000000');
   const secret = () => createSecret(randomBytes).text;
-  /** Applies, and returns how many files it named as removed, recovered and left alone. */
+  /** Applies, and returns how many files were reported as removed, recovered and left alone. */
   const tidied = async () => {
     const { stderr } = await test.apply(['--secrets-dir', test.secrets]);
     return ['Removed', 'Recovered', 'Left alone'].map((outcome) => {

@@ -25,7 +25,7 @@ const declared = (name: string, fields: Partial<DeclaredKey> = {}): DeclaredKey 
 describeOnEach('the policy, for declared keys', () => {
   let test: TestKeys;
   let keys: KeysService;
-  /** Puts a policy into force, as a changed configuration does. */
+  /** Applies a policy, like a changed configuration. */
   const demand = (policy: PolicyRules) => void (keys = test.keys.withCatalog(createCatalog({ policy })));
   const earlier = async (input: NewKey, by: Principal | typeof OPERATOR = OPERATOR) =>
     (await test.keys.create(input, by)).apiKey;

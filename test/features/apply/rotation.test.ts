@@ -25,7 +25,7 @@ describeOnEachAndRemotely('apply of keys that end and are rotated', () => {
 
   const secretsIn = ({ keys }: Record<string, unknown>) =>
     Object.fromEntries((keys as { name: string; key: string }[]).map(({ name, key }) => [name, key]));
-  /** Lets the keys be older, and end earlier, by so many days. */
+  /** Moves the keys' creation and expiry back by days. */
   const age = (days: number) => {
     const earlier = ['created_at', 'expires_at'].map((column) => `${column} = ${column} - ${days * DAY}`);
     return changeDirectly(test.cli.database, `update api_keys set ${earlier.join(', ')} where managed = 1`);
@@ -35,7 +35,7 @@ describeOnEachAndRemotely('apply of keys that end and are rotated', () => {
       const found = await Promise.all(secrets.map((secret) => keys.identify(secret, OPERATOR)));
       return found.map((one) => ('apiKey' in one ? one.status : one.unknown));
     });
-  /** A program that writes its stdin into a file named after the key, and fails for the others. */
+  /** A program that writes its stdin to a file named after the key, and fails for other keys. */
   const sink = (takes: string) => {
     const folder = join(dirname(test.file), 'sink');
     mkdirSync(folder);

@@ -209,14 +209,14 @@ describeOnEach('backup', (dialect) => {
         assert.deepEqual(readdirSync(folder), []);
       });
 
-    /** A backup elsewhere. */
+    /** A backup in another folder. */
     async function backedUp(): Promise<string> {
       const file = join(tempFolder(), 'other.sqlite');
       await cli.run(['backup', file]);
       return file;
     }
 
-    /** Leaves the -wal of a copy of a file at a path, as a program does that is killed. */
+    /** Copies a file with its -wal to a path, as a killed program leaves it. */
     function leaveWal(file: string, at: string): void {
       const copy = join(tempFolder(), 'copy.sqlite');
       copyFileSync(file, copy);
@@ -328,7 +328,7 @@ describe('restore refuses a file', () => {
       await refused('bad', 'BACKUP_INVALID', '--force');
     });
 
-  /** Changes the schema of a copy of the good one. */
+  /** A copy of the valid backup with a changed schema. */
   const changed = (...statements: string[]) => {
     write('bad', good());
     const db = new Database(join(folder, 'bad'));

@@ -9,7 +9,7 @@ import { storedKey } from '../../support/keys.ts';
 import { makeStore, tempFolder, tempStore } from '../../support/temp.ts';
 import { STORES } from '../../support/features.ts';
 
-/** A store with keys that were created at these times, in milliseconds since 1970. */
+/** A store with keys created at these times, in milliseconds since 1970. */
 async function storeWith(times: readonly number[]): Promise<string> {
   const database = tempStore();
   const store = await openStore({ database });
@@ -20,7 +20,7 @@ async function storeWith(times: readonly number[]): Promise<string> {
   return database;
 }
 
-/** Copies a store into a file, which may have to be created. */
+/** Copies a store into a file, which is created if necessary. */
 async function copyInto(file: string, database: string): Promise<number> {
   const [source, target] = [
     await openConnection({ database, features: STORES }),
@@ -70,7 +70,7 @@ describeAlwaysOnEach('a copy of a store in an SQLite file', () => {
 describeOn('sqlite', 'a copy of a store in an SQLite file', () => {
   it('has all keys, whatever SQL has written for their times', async () => {
     const database = await storeWith(Array.from({ length: 1001 }, (_, index) => index));
-    // The last key of the first page that is read, and one behind it, whose number is read as a greater one.
+    // The last key of the first page, and a key after it whose number is misread as greater.
     await changeDirectly(
       database,
       "update api_keys set id = 'z', created_at = 9007199254740995 where created_at = 999",

@@ -45,7 +45,7 @@ const second: FeatureMigration = {
   up: async (db, { text }) => void (await sql`alter table ${sql.table(TABLE)} add column note ${text}`.execute(db)),
 };
 
-/** A plugin that counts visits of keys, with some of its migrations. */
+/** A plugin that counts visits, with some of its migrations. */
 function visits(...migrations: FeatureMigration[]): FeatureInStore {
   return {
     feature: 'svc-api-visits',
@@ -88,7 +88,7 @@ function adds(column: string): FeatureMigration {
   };
 }
 
-/** The plugin with a table of these columns instead. */
+/** The plugin with a table of other columns. */
 function makes(columns: string): FeatureInStore {
   return visits({
     name: 'made',
@@ -108,7 +108,7 @@ async function countsIn(database: string): Promise<Record<string, number>> {
   }
 }
 
-/** A copy of a store, and a store that is restored from a backup of it. */
+/** A copy of a store, and a store restored from its backup. */
 async function copiesOf(
   database: string,
   features: readonly FeatureInStore[],

@@ -341,7 +341,7 @@ describeOnEach('restore', () => {
 
   it('says before that a key which is to come back was changed in the backup', async () => {
     assert.deepEqual((await restore('--dry-run', '--restore-revoked-all')).altered, []);
-    // By SQL, through the database: the triggers remove the checksum, which would show a disk error.
+    // By SQL: the triggers remove the checksum, which would reveal a disk error.
     await changeDirectly(backup, `update api_keys set roles = '["ADMIN"]' where name in ('Deleted', 'Disabled')`);
     assert.deepEqual((await restore('--dry-run')).altered, [], 'what does not come back gets nothing');
     const { altered, logDiffersFrom } = await restore('--dry-run', '--restore-revoked', 'Deleted');
@@ -358,7 +358,7 @@ describeOnEach('restore', () => {
     const entries = (await readDirectly(backup, 'select * from audit_log order by number')).map((row) =>
       readAuditEntry(row as unknown as AuditLogTable),
     );
-    // With the second key, somebody who can write the backup changes all that tells of it.
+    // A writer of the backup who has the second key changes everything that records it.
     await unlockAuditLog(backup);
     await changeDirectly(backup, `update api_keys set roles = '["ADMIN"]' where name = 'Deleted'`);
     let previous = entries[0]!.hash;

@@ -8,7 +8,7 @@ const NOW = 1000;
 const context = { catalog: createCatalog({ roles: { EDITOR: ['DOCKER:UPDATE_ANY'] } }), now: NOW };
 const BASE: Partial<StoredKey> = { roles: ['VIEWER'], permissions: [] };
 
-/** The key after a restore, from its state in the backup and its present one. */
+/** The restored key, given its state in the backup and its current state. */
 function restored(backup: Partial<StoredKey>, present: Partial<StoredKey>) {
   return restoredKey(storedKey('id', { ...BASE, ...backup }), storedKey('id', { ...BASE, ...present }), context);
 }

@@ -16,7 +16,7 @@ describeOnEach('a time of a request in the store that is none', () => {
       [300_000_000_000_000, LAST],
       [-9_000_000_000_000_000, '0000-01-01T00:00:00.000Z'],
     ] as const) {
-      // One whose end is in the past is not listed.
+      // Expired requests are not listed.
       const change = `update consent_requests set created_at = ${time}, expires_at = ${Math.abs(time)}`;
       await changeDirectly(test.store.location, change);
       assert.deepEqual((await query(test.url, secret, '{ consentRequests { createdAt expiresAt } }')).body, {

@@ -20,7 +20,7 @@ describeOnEachAndRemotely('apikey requests', () => {
     return { code, body: JSON.parse(stdout) as Record<string, unknown> };
   };
 
-  /** Asks as a server does for an application, and fetches its key. */
+  /** Requests a key for an application, as the server does, and fetches the key. */
   async function ask(wanted: Partial<NewConsentRequest> = {}) {
     const grants = { roles: ['VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const] };
     const asked = await withKeys({ database: cli.database }, (keys) =>

@@ -11,7 +11,7 @@ const HALF_HOUR = 30 * 60_000;
 
 describeOnEach('an application that refreshes its key in two processes at once', () => {
   let test: TestKeys;
-  /** The step of another process, after this one has read the token. */
+  /** Runs as another process after this one has read the token. */
   let meanwhile: (() => Promise<unknown>) | undefined;
 
   beforeEach(async () => {

@@ -20,7 +20,7 @@ describe('the home page of the console', () => {
     test.time.now += 1000;
     return test.keys.create({ name, permissions: ['DOCKER:READ_ANY'], ...more }, OPERATOR);
   };
-  /** Requests that are over, of a key. */
+  /** Finished requests of a key. */
   const count = (id: string, age: number, accepted: number, refused = 0) => {
     const at = test.time.now - age * HOUR;
     const hours = [{ start: at - (at % HOUR), accepted, forbidden: 0, limited: 0, refused }];
@@ -29,7 +29,7 @@ describe('the home page of the console', () => {
       counts: true,
     });
   };
-  /** The numbers of the page, with where each leads. */
+  /** The figures on the page, with their links. */
   const figuresOf = ({ page }: Visitor) =>
     Array.from(
       page!.html.matchAll(/<li><(?:a href="([^"]*)"|span)><strong[^>]*>([^<]*)<\/strong> <span>([^<]*)</g),

@@ -14,11 +14,11 @@ import type { TestService } from '../../support/server.ts';
 const MINUTE = 60_000;
 const secretIn = ({ html }: ConsolePage) => /value="(svc_\w+)"/.exec(html)?.[1];
 
-/** A page on which a signed-in person makes a secret. */
+/** A page on which a signed-in person creates a secret. */
 interface Door {
-  /** Goes to the form. */
+  /** Opens the form. */
   open: (visitor: Visitor) => Promise<ConsolePage>;
-  /** Sends it, with what is written where it asks for a key. */
+  /** Submits the form, with this text in its field for a key. */
   send: (visitor: Visitor, yourKey?: string) => Promise<ConsolePage>;
   isDone: (page: ConsolePage) => boolean;
 }

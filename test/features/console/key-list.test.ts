@@ -14,12 +14,12 @@ describe('the list of keys in the console', () => {
   });
   afterEach(() => test.stop());
 
-  /** Each a moment after the one before, so that their order is known. */
+  /** Creates a key a moment after the previous one, so that their order is known. */
   const create = (name: string, more: object = {}) => {
     test.time.now += 1;
     return test.keys.create({ name, permissions: ['DOCKER:READ_ANY'], ...more }, OPERATOR);
   };
-  /** The names in the rows, in their order. */
+  /** The names in the rows, in order. */
   const namesIn = (html: string) => Array.from(html.matchAll(/<th scope="row"><a[^>]*>([^<]*)</g), ([, name]) => name);
 
   it('has names, status, grants, last use and end, with exact times beside relative ones', async () => {

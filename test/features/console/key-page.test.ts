@@ -68,7 +68,7 @@ describe('the page of a key in the console', () => {
       /Usage Last 48 hours Last 90 days .*To change your key or get a new secret, ask an administrator/,
     );
     assert.doesNotMatch(text, /active (Edit|Rotate|Disable|Contain|Delete|Duplicate)/);
-    // It leads nowhere that they may not go.
+    // It links to no page that the person cannot open.
     for (const [, link] of html.matchAll(/href="\.\/(keys\/[^"#]*)/g))
       assert.equal((await visitor.open(link!)).status, 200, link);
     assert.match((await visitor.open(`keys/${apiKey.id}?may=WELCOME:READ_ANY`)).text, /Allowed : WELCOME:READ_ANY/);

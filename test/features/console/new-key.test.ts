@@ -20,7 +20,7 @@ describe('creating a key in the console', () => {
   const signedIn = async (fields: Partial<NewKey> = {}) =>
     (await visitorWith(test, { name: 'Ada', roles: ['ADMIN'], ...fields })).visitor;
   const find = (name: string) => test.keys.findByName(name, OPERATOR);
-  /** Fills in the form, and goes on to the preview. */
+  /** Fills in the form, and opens the preview. */
   const preview = async (visitor: Visitor, fields: Parameters<Visitor['submit']>[1]) => {
     await visitor.open('keys/new');
     return visitor.submit('keys/new', { ...GRANTS, ...fields, step: 'preview' });
@@ -89,7 +89,7 @@ describe('creating a key in the console', () => {
     assert.match(shown.text, /Delete 2 keys and create this one/);
     assert.equal((await find('Backup'))!.id, key.id);
 
-    // Another one has been created by it since: that was not shown.
+    // It has created another key since, which the page did not show.
     await test.keys.create({ name: 'Later', permissions: ['API_KEY:CREATE_OWN'] }, old.principal);
     const changed = await create(visitor);
     assert.equal(changed.status, 409);
@@ -135,7 +135,7 @@ describe('creating a key in the console', () => {
       permission: ['VMS:UPDATE_OWN', 'DISK:READ_ANY', 'DOCKER:DELETE_ANY'],
       step: 'preview',
     });
-    // A form that is filled in again says the same.
+    // Going back to the form shows the same message.
     const again = await visitor.submit('keys/new', { step: 'change' });
     const checked = Array.from(again.html.matchAll(/name="access\.(\w+)" value="([^"]+)" checked/g), ([, ...at]) => at);
     assert.deepEqual(checked, [
@@ -143,7 +143,7 @@ describe('creating a key in the console', () => {
       ['DOCKER', 'READ_ANY CREATE_ANY UPDATE_ANY'],
       ['VMS', 'custom'],
     ]);
-    // Nothing of it, whatever is ticked below.
+    // `None` overrides the boxes below.
     await visitor.submit('keys/new', { 'access.VMS': level('VMS', 'None'), step: 'preview' });
     await create(visitor);
     assert.deepEqual((await find('Levels'))!.permissions.toSorted(), [
@@ -212,13 +212,13 @@ describe('creating a key in the console', () => {
       assert.match(page.html, new RegExp(`value="not svc_${principal.apiKey.publicId}_… here"`));
     }
     assert.equal(await find('Deploy'), undefined);
-    // All permissions there are fit.
+    // All permissions are possible there.
     const all = offered(await visitor.open('keys/new'), 'permission');
     test.time.now += 31 * 60_000;
     await visitor.submit('keys/new', { name: 'All', permission: all, step: 'preview' });
     const page = await visitor.submit('sign-in', { key: secret });
     assert.equal(page.html.split(/value="\w+:\w+" checked/).length - 1, 248);
-    // A text too long for an address is not kept, and the page says so.
+    // A text that is too long for a URL is dropped, and the page says so.
     test.time.now += 31 * 60_000;
     const long = await visitor.submit('keys/new', { ...GRANTS, description: 'x'.repeat(5000), step: 'preview' });
     assert.match(long.text, /Your session has ended, so nothing was done/);
@@ -470,7 +470,7 @@ describe('creating a key in the console, where the policy demands something', ()
     const { html, text } = await visitor.open('keys/new');
     assert.doesNotMatch(html, /value="latest"/);
     assert.match(text, /The policy of this service requires an expiry\./);
-    // A key that breaks the policy already can still be edited.
+    // A key that already violates the policy can still be edited.
     const edit = await visitor.open(`keys/${never.apiKey.id}/edit`);
     assert.doesNotMatch(edit.html, /<input[^>]*name="expires"[^>]*required/);
     assert.match((await visitor.submit('/edit', { description: 'Old' })).text, /Saved\./);

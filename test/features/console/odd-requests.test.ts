@@ -161,14 +161,14 @@ describe('the console over a store that takes no writes', () => {
         const visitor = new Visitor(test.url);
         return { ...(await visitor.signIn(secret)), cookie: visitor.cookie };
       };
-      // Some room is left in the files of the store.
+      // Free space remains inside the store's files.
       const description = 'x'.repeat(1000);
       const fill = async () => {
         for (let count = 0; ; count += 1)
           await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'], description }, OPERATOR);
       };
       await assert.rejects(fill, { code: 'STORE_FULL' });
-      // A session needs less room than a key.
+      // A session needs less space than a key.
       let last = await signIn();
       for (let count = 0; count < 100 && last.status === 200; count += 1) last = await signIn();
       assert.deepEqual([last.status, last.cookie], [503, undefined]);

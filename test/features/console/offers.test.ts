@@ -10,7 +10,7 @@ import { query, type TestService } from '../../support/server.ts';
 const SEED = Number(process.env['TEST_SEED'] ?? 20);
 const WORLDS = 40;
 
-// That this is what is done in the end, test/attacks/offers.test.ts shows.
+// test/attacks/offers.test.ts checks that these changes can then be made.
 const QUERY = 'query ($id: ID!) { apiKey(id: $id) { disabledAt rotation { startedAt } } }';
 
 interface Told {

@@ -27,7 +27,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
   const as = (user: string, groups = '') =>
     new Visitor(test.url, { 'remote-user': user, ...(groups !== '' && { 'remote-groups': groups }) });
   const person = async (name = 'ada') => (await test.keys.findByName(name, OPERATOR))!;
-  /** The status of a page for which exactly these headers are sent. */
+  /** The status of a page for exactly these headers. */
   const statusFor = (headers: string[], url = test.url) =>
     new Promise<number | undefined>((resolve, reject) => {
       const sent = request(`${url}/console/keys`, { headers: ['Host', '127.0.0.1', ...headers] as never }, (answer) => {
@@ -150,7 +150,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     assert.equal(answer.status, 401);
   });
 
-  /** The status of a request to another host than the one that it is sent to. */
+  /** The status of a request with another host in its header. */
   const statusAt = (host: string, { method = 'GET', path = 'keys', ...headers }: Record<string, string>) =>
     new Promise<number | undefined>((resolve, reject) => {
       const all = { host, 'remote-user': 'ada', 'remote-groups': 'admins', ...headers };
@@ -215,7 +215,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
   it('makes no more than 30 new people a minute; those who are known come in', async () => {
     await as('ada').open('keys');
     let [number, status] = [0, 200];
-    // Each two seconds allow one more, so that a slow machine gets further.
+    // Every two seconds, one more is allowed, so a slow machine gets further.
     while (status === 200 && number < 300) status = (await as(`new ${(number += 1)}`).open('keys')).status;
     assert.ok(status === 429 && number >= 30, `${status} for the person ${number}`);
     assert.equal(await test.keys.findByName(`new ${number}`, OPERATOR), undefined);
@@ -263,7 +263,7 @@ describeOnEach('somebody whom a provider signs in', () => {
     await provider.stop();
   });
 
-  /** Signs in by the button, and goes on where the page leads. */
+  /** Signs in with the button, and follows the redirects. */
   async function signIn(visitor = new Visitor(test.url), next = 'keys') {
     await visitor.open(next);
     const page = await visitor.follow(/sign-in\/start/);

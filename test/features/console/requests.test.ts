@@ -17,7 +17,7 @@ import {
 import { startConsoleService, type Visitor, visitorWith } from './support/console.ts';
 import type { TestService } from '../../support/server.ts';
 
-/** The fields that the button sends. */
+/** The fields of the button. */
 const AGREE = { decision: 'approve' };
 
 describe('what applications ask for, in the console', () => {
@@ -29,12 +29,12 @@ describe('what applications ask for, in the console', () => {
 
   const signedIn = async (fields: object = {}) =>
     (await visitorWith(test, { name: 'Ada', roles: ['ADMIN'], ...fields })).visitor;
-  /** Types a code. */
+  /** Enters a code. */
   const look = async (visitor: Visitor, code: string) => {
     await visitor.open('requests');
     return visitor.submit('device', { user_code: code });
   };
-  /** The answer to the application that asks for its key. */
+  /** The response to the application that polls for its key. */
   const answerTo = async (deviceCode: string) => {
     test.time.now += 10_000;
     return (await pollDevice(test.url, deviceCode)).body;
@@ -211,7 +211,7 @@ describe('what applications ask for, in the console', () => {
     const visitor = await signedIn();
     const path = `/device?user_code=${user_code}`;
     const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
-    // fetch sets those headers itself.
+    // fetch does not allow these headers.
     const [response] = (await once(get(test.url + path, { headers: link }), 'response')) as [IncomingMessage];
     const followed = await text(response);
     assert.match(followed, new RegExp(`http-equiv="refresh" content="0; url=device\\?user_code=${user_code}"`));

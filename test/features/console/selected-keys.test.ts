@@ -18,7 +18,7 @@ describe('keys that are selected in the console', () => {
   });
   afterEach(() => test.stop());
 
-  /** The page of what a change of these keys would do. */
+  /** The page that previews a change of these keys. */
   const plan = (change: string, names: string[], more = '') =>
     visitor.open(`keys/selected?${names.map((name) => `id=${ids[name] ?? name}&`).join('')}change=${change}${more}`);
   const find = (name: string) => test.keys.findById(ids[name]!, OPERATOR);

@@ -19,7 +19,7 @@ const PERMISSIONS = [
 
 describeOnEach('a form of the console that is sent again', (dialect) => {
   let test: TestService;
-  /** Another server of the same store. */
+  /** Another server on the same store. */
   let other: TestKeys & TestServer;
   let visitor: Visitor;
   beforeEach(async () => {

@@ -119,7 +119,7 @@ describe('what the console shows of a service with 10,000 routes', () => {
     for (const [path, time] of many) assert.ok(time < 20 * few.get(path)!, `${path}: ${time} and ${few.get(path)} ms`);
   });
 
-  /** The processor time that each page takes, the least of several, in milliseconds. */
+  /** The processor time of each page in milliseconds, the minimum of several. */
   async function timesOfPages(count: number): Promise<Map<string, number>> {
     const routes = Array.from(
       { length: count },

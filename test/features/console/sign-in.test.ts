@@ -21,7 +21,7 @@ describeOnEach('signing in to the console', () => {
   });
   afterEach(() => test.stop());
 
-  /** The cookies that a browser has to keep. */
+  /** The cookies that the server sets. */
   async function cookieFor(secret: string, headers: Record<string, string> = {}) {
     const response = await fetch(`${test.url}/console/sign-in`, {
       method: 'POST',
@@ -203,7 +203,7 @@ describeOnEach('signing in to the console', () => {
 
   it('holds the limits of the key', async () => {
     const { visitor } = await visitorWith(test, { ...ADA, limits: ['5/h'] });
-    // Signing in was one, and the page that it led to another.
+    // Signing in and the page after it count as two requests.
     const statuses: number[] = [];
     for (let count = 0; count < 4; count += 1) statuses.push((await visitor.open('keys')).status);
     assert.deepEqual(statuses, [200, 200, 200, 429]);
@@ -240,7 +240,7 @@ describeOnEach('signing in to the console', () => {
             headers: { cookie: visitor.cookie!, ...headers },
             body: new URLSearchParams({ key: secret }),
           });
-          // Without a header that browsers send, fetch says nothing of where it comes from.
+          // Without any Sec-Fetch headers, the request's origin is unknown.
           assert.deepEqual(
             [response.status, response.headers.getSetCookie()],
             [403, []],

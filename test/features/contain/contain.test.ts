@@ -47,7 +47,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       ['rotate', 'Ops', '--disable-created'],
     ])
       assert.deepEqual(issuedIn(await json(...args)), ALL, args.join(' '));
-    // Without the key that agreed to it, an application gets no key.
+    // If the approving key is gone, the application gets no key.
     assert.deepEqual(issuedIn(await json('delete', 'Ops')), ALL.slice(0, 2));
     assert.equal('issued' in (await json('delete', 'Web')), false);
   });
@@ -137,7 +137,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       [[], 2, 'USAGE'],
       [['Nobody', '--yes'], 1, 'NOT_FOUND'],
       [['Ops', '--yes', '--since', 'yesterday'], 2, 'INPUT_INVALID'],
-      // A mistyped year would undo nothing.
+      // With a mistyped year, nothing would be undone.
       [['Ops', '--yes', '--since', '2999-01-01'], 2, 'INPUT_INVALID'],
     ] as const) {
       const failed = await json('revoke', '--undo-changes', ...args);

@@ -6,7 +6,7 @@ import { checkOfPlugin } from '../../../src/features/doctor/checks.ts';
 
 const CONTEXT = { config: undefined, store: undefined, env: {}, clock: Date.now, features: [] };
 
-/** The findings of a check of a plugin. */
+/** The findings of a plugin's check. */
 const found = (run: unknown, limitMs?: number) =>
   checkOfPlugin('svc-api-team', { name: 'SVC_API_TEAM', run: run as DoctorCheck['run'] }, CONTEXT, limitMs);
 

@@ -26,13 +26,13 @@ import { openKeys } from '../../../src/service/open-keys.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { STORES } from '../../support/features.ts';
 
-/** The finding of a failed check, as `CHECK status`. The database server of the tests does not wait for its disk. */
+/** Failed checks as `CHECK status`. The tests' PostgreSQL does not sync to disk, so that finding is ignored. */
 const wrong = (findings: readonly Finding[]) =>
   findings
     .filter(({ check, status }) => !['ok', 'skipped'].includes(status) && check !== 'SETTINGS')
     .map(({ check, status }) => `${check} ${status}`);
 
-/** The SQL of docs/postgresql.md that makes a database user for servers. */
+/** The SQL of docs/postgresql.md for a server's database user. */
 const [, GRANTS = ''] = /^```sql\n(create role [^]*?)^```/m.exec(readFileSync('docs/postgresql.md', 'utf8'))!;
 
 describeOnEach('doctor', (dialect) => {
@@ -200,7 +200,7 @@ describeOnEach('doctor', (dialect) => {
           ],
         ] as [string, string[], string[]][])),
   ];
-  /** The faults of the schema, which `apikey log --verify` finds as well. */
+  /** The schema faults, which `apikey log --verify` also finds. */
   const schemaOf = async () => {
     const { code, stdout } = await cli.run(['apikey', 'log', '--verify', '--json']);
     const { whole, schemaDifferences: found } = JSON.parse(stdout) as {
@@ -309,7 +309,7 @@ describeOnEach('doctor', (dialect) => {
   it('takes what a server writes while it looks at the store for no fault of the clock', async () => {
     await unlockAuditLog(cli.database);
     let now = Date.now();
-    // As long as the audit log of a million keys takes.
+    // How long the audit log of a million keys takes.
     const onVerified = async () => {
       now += 100_000;
       await changeDirectly(cli.database, `update audit_log set at = ${now}`);
@@ -528,7 +528,7 @@ describeOn('postgres', 'doctor, as a user of the database', () => {
       const { checks } = JSON.parse(stdout) as { checks: Finding[] };
       const rights = checks.filter(({ check }) => check === 'RIGHTS');
       assert.equal(code, 1);
-      // `grant update (number) on change_number` and the like: each is missing, and nothing else.
+      // Revokes each `grant … on … to …` alone; exactly that one must be reported missing.
       const granted = [...GRANTS.matchAll(/^grant ((?:insert|update|delete).*) on (.+) to \w+;$/gm)].flatMap(
         ([, privileges, tables]) =>
           [...tables!.matchAll(/\.(\w+)/g)].flatMap(([, table]) =>

@@ -12,7 +12,7 @@ import { tempStore } from '../../support/temp.ts';
 
 const addTeam: Migration = async (db) => void (await sql`alter table api_keys add column team text`.execute(db));
 
-/** The findings of the check of the schema, and their remedies. */
+/** The findings about the schema, with their remedies. */
 async function findingsOf(database: string): Promise<[string, string | null][]> {
   const options = { auditKey: undefined, clock: Date.now, features: STORES };
   const findings = await inspectStore(database, process.env, options);

@@ -3,7 +3,7 @@ import { KeyTable } from '../../../src/features/edge/key-table.ts';
 import { digestOf, type FeedRow, lineOf } from '../../support/feed-rows.ts';
 import { Random } from '../../support/random.ts';
 
-/** The ids of stores that other programs write as well. */
+/** Unusual ids, as written by other programs. */
 const IDS = ['plain', 'with "quotes"', 'back\\slash', 'line\nbreak', 'é 🔑', '', '\u0000', '[1]', 'null', '7'];
 
 function valuesOf(row: ReturnType<KeyTable['findById']>): FeedRow | undefined {

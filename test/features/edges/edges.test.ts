@@ -16,19 +16,19 @@ import { idOf, openTestKeys, type TestKeys, withPort } from '../../support/keys.
 import type { KeysError } from '../../../src/keys/basics/index.ts';
 import { until } from '../../support/until.ts';
 
-/** The requests of an edge, with the answers. */
+/** An edge's requests, with the answers. */
 interface Told {
   cursor: string;
   leaseMs: number;
-  /** Until when it may answer, by `performance.now`. */
+  /** The end of its lease, by `performance.now`. */
   until: number;
 }
 
 describeOnEach('edges', () => {
   let test: TestKeys;
-  /** Is called once a server has read what has changed, and before it answers an edge. */
+  /** Called after a server has read the changes, and before it answers an edge. */
   let whenRead: () => Promise<void>;
-  /** The uses that were written. */
+  /** The written usage. */
   let used: KeyUse[];
   beforeEach(async () => {
     used = [];
@@ -71,7 +71,7 @@ describeOnEach('edges', () => {
     assert.ok(typeof told === 'object');
     return told;
   };
-  /** Deletes a key, and says when that has returned. */
+  /** Deletes a key. @returns when that was done */
   const deletedAt = async ({ id }: { id: string }, by = test) => {
     await by.keys.delete([id], OPERATOR);
     return performance.now();
@@ -106,7 +106,7 @@ describeOnEach('edges', () => {
     const id = randomUUID();
     const after = await head();
     let last = await follow({ id, after, leaseMs: 60_000 });
-    // A pause of this process can delay an answer. A pause of half the requested time would delay all of them.
+    // A pause of this process can delay an answer, but a pause of half the requested lease would delay all of them.
     await until(async () => {
       const { until: end } = last;
       last = await follow({ id, after, leaseMs: 60_000 });
@@ -257,7 +257,7 @@ describeOnEach('edges', () => {
     }
     await test.keys.finishActivity();
     const entries = await test.store.repository.auditLog.find({ action: 'REFUSE', order: 'oldest', limit: 10_000 });
-    // Five kinds for each of 100 keys and the rest; all others together.
+    // Five kinds for each of 100 keys and for the rest, and a few others.
     assert.ok(entries.length <= 101 * 7, `${entries.length}`);
     assert.equal(
       entries.reduce((sum, { after }) => sum + (after!['count'] as number), 0),
@@ -372,7 +372,7 @@ describeOn('sqlite', 'edges of a file', () => {
         for (let round = 1; round < 5; round += 1) await endOf(id);
         return endOf(id);
       };
-      // A pause of this process can make one of them miss a turn.
+      // A pause of this process can make an edge miss a turn.
       await until(async () => {
         const ends = await Promise.all([0, 100, 200].map(fifthEnd));
         return Math.max(...ends) - Math.min(...ends) < 50;
@@ -419,7 +419,7 @@ describeOn('sqlite', 'edges of a file', () => {
     const blind = followBlindly(test.database);
     try {
       await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
-      // All the while it says that it is there.
+      // It keeps sending heartbeats.
       await until(() => blind.leasedUntil() > performance.now());
     } finally {
       await blind.stop();
@@ -450,7 +450,7 @@ describeOn('sqlite', 'edges of a file', () => {
   });
 });
 
-/** Follows a store without ever seeing what is changed. */
+/** Follows a store without noticing changes. */
 function followBlindly(database: string): FileFollowing {
   const file = { path: database, look: () => {}, seen: () => ({ number: 0, mark: '' }) };
   return new FileFollowing(file, { changed: async () => {}, ended: async () => {} });

@@ -54,7 +54,7 @@ describeOnEach('the feed', () => {
     id,
     ask: (after: string, more: Record<string, string> = {}) =>
       get(`/feed?${String(new URLSearchParams({ after, edge: id, name: 'test', lease: String(lease), ...more }))}`),
-    /** Asks as often as there is nothing new, and returns what is. */
+    /** Polls until there is something new, and returns it. */
     async next(after: string) {
       for (;;) {
         const lines = await linesOf(await this.ask(after));
@@ -64,7 +64,7 @@ describeOnEach('the feed', () => {
     },
   });
 
-  /** Takes all that there is, until the server stops. */
+  /** Takes all changes until the server stops. */
   async function followOn(follower: ReturnType<typeof edge>, cursor: string): Promise<void> {
     for (let next = cursor; ;) {
       const response = await follower.ask(next).catch(() => undefined);
@@ -86,7 +86,7 @@ describeOnEach('the feed', () => {
     const lines = await linesOf(await told);
     assert.deepEqual(ids(lines, '+'), [created.id]);
     const [cursor, leaseMs] = lines.at(-1)!.values as [string, number];
-    // That would be counted from before the rest.
+    // Otherwise the lease would start before the rest is sent.
     assert.equal(leaseMs, 0);
     const other = await listen({ app: await createApp({ keys: test.keys }), host: '127.0.0.1', port: 0 });
     await other.stop();
@@ -144,7 +144,7 @@ describeOnEach('the feed', () => {
     const { cursor } = await load();
     const follower = edge(60_000);
     await follower.ask(cursor);
-    // It says by this that it has taken what it was told.
+    // This poll confirms that it has taken the change.
     const asked = follower.next(cursor);
     await changeDirectly(test.database, `update api_keys set disabled_at = 1 where id = '${apiKey.id}'`);
     const { lines, cursor: next } = await asked;
@@ -159,7 +159,7 @@ describeOnEach('the feed', () => {
     const follower = edge(60_000);
     const [, lease] = (await linesOf(await follower.ask(cursor))).at(-1)!.values as [string, number];
     assert.ok(lease > 0);
-    // It would be answered after 15 seconds.
+    // Without a change, the answer comes after 15 seconds.
     const asked = follower.ask(cursor);
     const { apiKey } = await create('Made');
     assert.deepEqual(ids(await linesOf(await asked), '+'), [apiKey.id]);
@@ -201,7 +201,7 @@ describeOnEach('the feed', () => {
     await other.next(cursor);
     events.push('both told');
     void followOn(one, next);
-    // An answer that got lost is asked for again, which confirms nothing.
+    // Polling again for a lost answer confirms nothing.
     const { cursor: again } = await other.next(cursor);
     events.push('told again');
     void followOn(other, again);
@@ -309,7 +309,7 @@ describeOnEach('the feed', () => {
       });
     assert.equal((await post(report)).status, 204);
     assert.equal((await post(report)).status, 204);
-    // It may be sent again to another process, and both may get it at the same time.
+    // The request can be repeated to another process, so that both receive it at the same time.
     const other = await openTestKeys({ database: test.database });
     const action = { at: Date.now(), actor: { kind: 'REQUEST', id: null, name: null }, action: 'REFUSE' } as const;
     const refusals = [{ ...action, apiKey: null, before: null, after: {}, address: '203.0.113.7' }];
@@ -367,16 +367,16 @@ describeOnEach('the feed', () => {
       return ((await response.json()) as { granted: number; ahead: number }[])[0]!;
     };
     const of = (limit: string, unusedAt = 0) => [{ keyId: apiKey.id, limit, unusedAt }];
-    // Nothing was leased: nothing was used, now or in a thousand years.
+    // Usage without a lease counts for nothing, now or in a thousand years.
     await lease({ limits: of('100/budget', 10 ** 15), used: 10 ** 9 });
     assert.equal((await lease({ limits: of('1/budget'), waiting: 40 })).granted, 40);
     assert.equal((await lease({ limits: of('1000/budget'), waiting: 1000, holder: 'edge-2' })).granted, 60);
-    // A limit that the key does not have is leased as asked.
+    // A limit that the key does not have is granted as requested.
     assert.equal((await lease({ limits: of('5/h'), waiting: 7 })).granted, 7);
     const { key: other } = await create('Other edge', { permissions: ['EDGE:READ_ANY'] });
     const { ahead } = await lease({ limits: of('1000/m'), ahead: 1000, lifeUs: 10 ** 12 });
     assert.equal(ahead, 1);
-    // Another key does not act for a holder, and uses up nothing of its room.
+    // Another key cannot act for a holder, or use its share.
     await lease({ limits: of('10/m', 2 ** 52), used: 1 }, other);
     assert.equal((await lease({ limits: of('10/m'), waiting: 100 }, other)).granted, 9);
     await lease({ limits: of('10/m', 2 ** 52), used: 10 ** 9 });

@@ -13,7 +13,7 @@ const PUBLIC_URL = 'publicUrl: https://keys.example.org\n';
 
 const read = async (text: string) => (await parseConfig({ path: '/f', text })).federation;
 
-/** The faults of a file, by lines and columns. */
+/** The faults of a file, with lines and columns. */
 async function faultsIn(text: string): Promise<string> {
   try {
     await read(text);

@@ -52,7 +52,7 @@ federation:
     ...more,
   });
   const tokenFor = (more?: Record<string, unknown>) => issuer.sign(claims(more));
-  /** From where nobody has asked before: those who fail too often are told of no more failures. */
+  /** A new address each time: repeated failures from one address are no longer explained. */
   const elsewhere = () => ({ 'x-forwarded-for': `2001:db8:${(count += 1).toString(16)}::1` });
   let count = 0;
   const exchange = (token: string, form: Record<string, string> = {}, { url = test.url, headers = {} } = {}) =>
@@ -61,7 +61,7 @@ federation:
       { grant_type: EXCHANGE, subject_token: token, subject_token_type: JWT, ...form },
       headers,
     );
-  /** Why a token is refused. */
+  /** The reason why a token is refused. */
   const refusal = async (token: string, form: Record<string, string> = {}) => {
     const { status, body } = await exchange(token, form, { headers: elsewhere() });
     assert.deepEqual([status, body['error']], [400, 'invalid_request'], JSON.stringify(body));

@@ -230,7 +230,7 @@ describe('the keys of an issuer', () => {
   });
 
   it('are fresh as HTTP has it, within ten seconds and a day', () => {
-    // At least ten seconds, whatever the issuer says.
+    // The minimum is ten seconds, whatever the issuer says.
     const freshness = (headers: Record<string, string>) =>
       Math.max(
         freshSeconds((name) => headers[name]),

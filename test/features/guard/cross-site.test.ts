@@ -16,7 +16,7 @@ import { connectRaw } from '../../support/raw-connection.ts';
 
 const HANDSHAKE = ['Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13'];
 
-/** Headers of browsers in a request to `https://grafana.example.org`, and whether it passes with a key by Basic. */
+/** Browser headers in a request to `https://grafana.example.org`, and whether a Basic key is accepted with them. */
 const SAID: readonly (readonly [lines: readonly string[], passes: boolean])[] = [
   [[], true],
   [['Sec-Fetch-Site: same-origin'], true],

@@ -32,7 +32,7 @@ type Answer = (message: Record<string, unknown>, outgoing: ServerResponse) => vo
 describe('a guard of an MCP server that has sessions and tasks', () => {
   let service: GuardedService;
   let url: string;
-  /** The bodies that the server got. */
+  /** The bodies that the server received. */
   let got: string[];
   let answer: Answer;
   let reader: string;
@@ -114,7 +114,7 @@ describe('a guard of an MCP server that has sessions and tasks', () => {
         got = [];
         for (const secret of [reader, other]) assert.deepEqual(await statusesOf(secret, taskId, path), REFUSED);
         assert.deepEqual(got, []);
-        // An answer to another key about it gives it to no other key.
+        // An answer about it to another key does not change the holder.
         assert.deepEqual(await statusesOf(deleter, taskId, path), ALLOWED);
       });
 

@@ -37,7 +37,7 @@ const OTHER: Route = {
   preflightOpen: false,
 };
 
-/** Answers as an MCP server that has three tools. */
+/** Answers like an MCP server with three tools. */
 function answer(message: { id?: unknown; method?: string; params?: { name?: string } }, outgoing: ServerResponse) {
   const results: Record<string, unknown> = {
     initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
@@ -48,7 +48,7 @@ function answer(message: { id?: unknown; method?: string; params?: { name?: stri
   return outgoing.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: results[message.method!] ?? {} }));
 }
 
-/** The state that an agent keeps, and where it sends its person. */
+/** The state that an agent keeps, and the address to which it sends its person. */
 class Agent implements OAuthClientProvider {
   readonly redirectUrl = REDIRECT;
   kept: OAuthTokens | undefined;
@@ -128,7 +128,7 @@ describe('an agent of the official SDK that logs in', () => {
     await service.stop();
   });
 
-  /** The steps of the person who was sent away. */
+  /** Signs in and approves, as the redirected person. */
   const codeAt = async (sent: URL) => {
     const { fields, text: page } = await openPage(sent.href);
     const { headers } = await agree(service.url, fields, approver);

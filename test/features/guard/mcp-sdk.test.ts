@@ -141,7 +141,7 @@ for (const enableJsonResponse of [false, true])
     it('closes the streams of a key that is deleted', async () => {
       const { client, transport, id } = await connect('Ended', ['DOCKER:READ_ANY']);
       let ended = false;
-      // It is no event target.
+      // The transport has no events.
       Object.assign(transport, { onerror: () => (ended = true) });
       await service.keys.delete([id], OPERATOR);
       await until(() => ended);

@@ -34,7 +34,7 @@ const ROUTES = [
 describe('a guard of an MCP server', () => {
   let service: GuardedService;
   let url: string;
-  /** The bodies that the server got. */
+  /** The bodies that the server received. */
   let got: string[];
   let answer: (message: Record<string, unknown>, outgoing: ServerResponse) => void;
   let reader: string;
@@ -99,7 +99,7 @@ describe('a guard of an MCP server', () => {
   it('refuses others with the scope that is missing, and they never reach the server', async () => {
     for (const [message, detail] of [
       [tool('delete_file', 'a'), 'tools/call delete_file'],
-      // A longer pattern decides, wherever it stands.
+      // The longer pattern decides, wherever it is.
       [tool('read_secret', 'a'), 'tools/call read_secret'],
     ] as const) {
       const { status, challenge, body } = await post(reader, message);
@@ -390,7 +390,7 @@ describe('a guard of an MCP server', () => {
     };
     Object.defineProperty(PermissionSet.prototype, 'has', { ...real, value: counting });
     try {
-      // The routes are asked once for each look at what is open.
+      // The routes are checked once for each request that lists parts.
       await until(() => asked >= 4);
       assert.ok(asked < 100, `${asked}`);
     } finally {
@@ -423,7 +423,7 @@ describe('a guard of an MCP server', () => {
     for (const type of ['application/json; charset=utf-8', 'application/JSON;charset="UTF-8"', 'application/json ;'])
       assert.equal((await post(reader, ping, { 'content-type': type })).status, type.endsWith(';') ? 415 : 200, type);
     const passed = got.length;
-    // The text that servers read in the bytes: another message, in UTF-7, with a second name.
+    // The message that servers read from these bytes: another one, in UTF-7, with a second name.
     const hidden = ping.replace('"ping"', '"tools/call","params":{"name":"read_a","y":"+ACIALAAiAG4AYQBtAGUAIg-"}');
     for (const type of ['utf-7', 'utf-16', 'utf-8;charset=utf-7', 'utf-7;charset=utf-8', ' utf-8'])
       assert.equal((await post(reader, hidden, { 'content-type': `application/json; charset=${type}` })).status, 415);
@@ -464,7 +464,7 @@ describe('a guard of an MCP server', () => {
       { 'Mcp-Param-Path': encoded('a.txt') },
       { 'Mcp-Param-Depth': '3', 'mcp-param-dry-run': 'true' },
       { 'Mcp-Param-Region': encoded('ä'), 'Mcp-Param-Shelf-No': 'b' },
-      // Its schema may give an argument another name.
+      // The tool's schema can rename an argument.
       { 'Mcp-Param-Folder': 'a.txt' },
     ] as Record<string, string>[])
       assert.equal((await post(reader, read, headers)).status, 200, JSON.stringify(headers));

@@ -114,7 +114,7 @@ describe('proxy', () => {
     }
     assert.match((await print('apache')).stderr, /svc-api guard http:\/\/127\.0\.0\.1:3000 --resource WIKI$/m);
     assert.match((await print('nginx')).stderr, /resources: \[WIKI\]/);
-    // A built-in one needs nothing.
+    // A built-in resource needs no declaration.
     assert.equal((await print('nginx', { resource: 'DASHBOARD' })).stderr, '');
   });
 

@@ -19,7 +19,7 @@ describe('asking a server for a key', () => {
   });
   afterEach(() => test.stop());
 
-  /** Asks, and does something in place of waiting. */
+  /** Asks for a key, and calls `decide` instead of waiting. */
   async function ask(decide: (code: string, waits: number) => Promise<unknown>, wanted: Partial<KeyWanted> = {}) {
     let shown: ShownCode | undefined;
     const waited: number[] = [];
@@ -60,7 +60,7 @@ describe('asking a server for a key', () => {
   });
 
   describe('of a server that something stands before', () => {
-    /** Answers in place of the server when it is asked for the key, in turn; then the server does. */
+    /** Replace the server's next answers to polls. */
     let answers: ((response: ServerResponse) => void)[];
     let front: Server;
     let server: string;

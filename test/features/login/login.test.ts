@@ -28,7 +28,7 @@ describe('the key of a login', () => {
     mkdirSync(dirname(credentials));
     writeFileSync(credentials, 'a file');
   };
-  /** A key that the server has given, as it does to somebody who logs in. */
+  /** Creates a key as for a user who logs in. */
   async function given(): Promise<string> {
     const form = { client_id: 'svc-api', scope: 'role:GUEST' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);

@@ -22,7 +22,7 @@ describeOnEach('what a webhook is told of', () => {
   };
   const create = (name: string, expiresIn?: string) =>
     test.keys.create({ name, roles: ['VIEWER'], ...(expiresIn && { expiresIn }) }, OPERATOR);
-  /** Types with names, and days if there are any. */
+  /** Types with names, and the days if there are any. */
   const told = () =>
     receiver.received.map(({ type, data }) =>
       [type, data['name'], ...('days' in data ? [data['days']] : [])].join(' '),

@@ -215,7 +215,7 @@ describeOnEach('the delivery of notices', () => {
     const { apiKey: key } = await create('First');
     await both();
     assert.deepEqual([names(receiver), names(elsewhere)], [['key.created First'], []]);
-    // The second channel delivers notices that the first could not; unwanted ones are sent by neither.
+    // The second channel delivers notices that the first could not. Neither sends unwanted ones.
     receiver.answer = (response) => void response.writeHead(500).end();
     await create('Second');
     await both();

@@ -32,10 +32,10 @@ describe('an attempt to deliver a notice', () => {
     await once(server, 'listening');
     return (server.address() as AddressInfo).port;
   };
-  /** By default it has more time than any busy machine takes. */
+  /** Posts a notice. The default timeout is longer than any busy machine takes. */
   const post = (url: string, { signal = new AbortController().signal, timeoutMs = 60_000 } = {}) =>
     postNotice(notice, { url, keys }, { now: 0, version: '1', signal, timeoutMs });
-  /** The result of an attempt with a receiver that does something with each connection. */
+  /** The result of an attempt whose receiver handles each connection this way. */
   const answerTo = async (behave: (socket: Socket) => void, options?: { timeoutMs: number }): Promise<NoticeAnswer> =>
     post(`http://127.0.0.1:${await listen(behave)}/`, options);
   const failed = (failure: string): NoticeAnswer => ({
@@ -46,7 +46,7 @@ describe('an attempt to deliver a notice', () => {
   });
   const NO_ANSWER = failed('no answer within 0.3 seconds');
   const once200 = (socket: Socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n');
-  /** Writes a text again and again, as long as somebody is there. */
+  /** Writes a text repeatedly until the client disconnects. */
   const endlessly = (text: string, every: number) => (socket: Socket) => {
     const timer = setInterval(() => socket.write(text), every);
     socket.once('close', () => clearInterval(timer));
@@ -119,7 +119,7 @@ describe('an attempt to deliver a notice', () => {
 
   it('fails where a name is unknown', async () => {
     const answer = await post('https://nobody.invalid/t0ken', { timeoutMs: 300 });
-    // The one that is asked for names may take its time.
+    // The DNS server can be slow.
     assert.match(JSON.stringify(answer), /ENOTFOUND|EAI_AGAIN|no answer within/);
     assert.equal(JSON.stringify(answer).includes('t0ken'), false);
   });

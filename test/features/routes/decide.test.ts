@@ -98,7 +98,7 @@ describe('a request', () => {
       '.method=DELETE',
       '+_method=DELETE',
       '_method[]=DELETE',
-      // Readers of the name as a C string end there.
+      // Programs that read it as a C string stop here.
       '_method%00=DELETE',
       '_HttpMethod=DELETE',
       '_method=GET&_method=DELETE',

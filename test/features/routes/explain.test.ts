@@ -4,7 +4,7 @@ import { explain } from '../../../src/features/routes/decide.ts';
 import { createRouter } from '../../../src/features/routes/router.ts';
 import { route } from './support/routes.ts';
 
-/** Why each pattern that matches comes after the one before it. */
+/** The reason why each matching pattern ranks below the previous one. */
 function reasons(request: string, ...patterns: string[]): Record<string, string> {
   const { host, path, methods } = route(request);
   const router = createRouter(patterns.map((pattern) => route(pattern)));

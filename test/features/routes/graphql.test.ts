@@ -207,7 +207,7 @@ describe('ten thousand routes, over GraphQL', () => {
       Array.from({ length: 14 }, (__, bit) => ((index >> bit) & 1 ? '*' : 'a')).join('/'),
     );
     const routes = paths.map((path) => `  - { host: h, path: /${path}, methods: [GET], allow: key }`);
-    // Their search takes long on a slow machine, and must not run out of time there.
+    // The search is slow on a slow machine, and must not reach the time limit.
     test = await startConfiguredService(`routes:\n${routes.join('\n')}\n`, { limits: { timeMs: 600_000 } });
     ({ secret } = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] }));
   });

@@ -76,7 +76,7 @@ describe('the route that decides', () => {
     ['GET h/STRASSE', 'not h/stra%C3%9Fe', ['h/**']],
     ['GET h/%C3%9C', 'not h/%C3%BC', ['h/**']],
     ['GET h/%E2%84%AA', 'not h/k', ['h/**']],
-    // NFC and NFD, each way, with another case, and forms that are compatible.
+    // NFC and NFD, both ways, with another case, and compatibility forms.
     ['GET h/cafe%CC%81', 'not h/caf\u00e9', ['h/**']],
     ['GET h/caf%C3%A9', 'not h/cafe\u0301', ['h/**', 'h/*']],
     ['GET h/CAFE%CC%81/x', 'not h/caf\u00e9/**', ['h/**']],
@@ -85,7 +85,7 @@ describe('the route that decides', () => {
     ['GET h/cafe%CC%81', 'h/cafe\u0301', ['h/caf\u00e9', 'h/**']],
     ['GET h/cafe%CC%81', 'h/**', ['h/cafe', 'h/caf%C3%A8']],
     ['GET h/Admin', 'not h/admin', []],
-    // In the other case, these would not match, or not come first, either.
+    // Even in lower case, these would not match, or not come first.
     ['GET h/Admin', 'h/**', ['h/admin/x', 'POST h/admin', 'i/admin', '*/admin']],
     ['GET h/a/X', 'h/a/**', ['h/*/x']],
     ['GET h/Admin', undefined, ['h/admin/x']],

@@ -72,7 +72,7 @@ describeOnEach('a session', () => {
     const start = test.time.now;
     test.time.now += 29 * MINUTE;
     assert.ok(await test.keys.feature(Sessions).look(token));
-    // Earlier writes would be there, too.
+    // Starts after earlier writes are done.
     await begin();
     assert.equal(await lastUse(token), start);
   });

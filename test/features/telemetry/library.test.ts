@@ -41,7 +41,7 @@ describe('telemetry of the library', () => {
     await telemetry.stop();
     await test.store.close();
   });
-  /** Serves by node:http, and returns the URL. */
+  /** Serves with node:http, and returns the URL. */
   const serve = async (listener: RequestListener) => {
     const server = createServer(listener);
     stops.push(() => server.close() && server.closeAllConnections());

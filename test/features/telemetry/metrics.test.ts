@@ -35,7 +35,7 @@ describe('metrics', () => {
     await test.store.close();
   });
   const scrape = async () => parseExposition(await (await fetch(server.url)).text());
-  /** Scrapes until all requests have ended: a client has its answer a moment earlier. */
+  /** Scrapes once all requests have ended: a client receives its answer a moment earlier. */
   const scrapeAtRest = async () => {
     let found = await scrape();
     await until(async () => valueOf((found = await scrape()), 'svc_api_requests_in_flight') === 0);

@@ -18,22 +18,22 @@ type Fields = Record<string, unknown> & { requestId: string; durationMs: number 
 
 const { log: others, lines: otherLines } = collectingLog();
 const lines: string[] = [];
-/** The log of lines of level info, as they stand in JSON. */
+/** A log of lines at level info, as JSON. */
 const log: Log = { ...others, info: (fields, msg) => void lines.push(`${JSON.stringify({ ...fields, msg })}\n`) };
 const TYPE = 'Content-Type: application/json';
-/** The lines so far, which are forgotten. */
+/** Returns the lines so far, and clears them. */
 const taken = async (count: number): Promise<Fields[]> => {
   await until(() => lines.length >= count);
   assert.deepEqual(otherLines, []);
   return lines.splice(0).map((line) => {
-    // Printing it in a terminal shows the characters.
+    // Safe to print in a terminal.
     assert.match(line, /^[ -~]*\n$/);
     const { msg, ...fields } = JSON.parse(line) as Fields;
     assert.equal(msg, 'request');
     return fields;
   });
 };
-/** A line without what differs each time. */
+/** A line without the variable parts. */
 const steady = (fields: Fields) => {
   const { durationMs: _, ...others } = withoutRequestId(fields) as Fields;
   return others;
@@ -131,11 +131,11 @@ describe('the request log', () => {
       await raw('GET /healthz HTTP/1.1', 'Host: a', `X-Forwarded-For: ${own}`, `Forwarded: for="${own}"`);
       const written = JSON.stringify(await taken(7));
       assert.ok(!written.includes(own), written);
-      // Not even the part that could not be known any more.
+      // Not even a truncated part, which would no longer be recognized as a secret.
       assert.ok(!written.includes(own.slice(0, 20)), written);
       assert.doesNotMatch(written, /Läufer|Imported/);
     }
-    // An id is not taken where it holds one.
+    // A request id that contains a secret is replaced.
     await raw('GET /healthz HTTP/1.1', 'Host: a', `X-Request-Id: ${secret}`);
     assert.ok(!JSON.stringify(await taken(1)).includes(secret));
   });

@@ -22,7 +22,7 @@ import { makeStore, tempFolder, tempStore } from '../../support/temp.ts';
 import { STORES } from '../../support/features.ts';
 import { alteringTrigger } from '../backup/support/altering-trigger.ts';
 
-/** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
+/** A store with everything: created child keys, a rotation, usage, a pruned audit log. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
   await makeStore(database);
   const { keys, store, time, options } = await openTestKeys({ database });
@@ -35,7 +35,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   );
   for (let index = 0; index < 3; index += 1) await keys.limiter.enter(child.principal.restrictions!);
   const rotated = await keys.rotate(child.principal.apiKey.id, { grace: '1h' }, OPERATOR);
-  // One that stands before its creator, as an imported key may.
+  // A key listed before its creator, which is possible for imported keys.
   await store.repository.write((writer) =>
     writer.insert([
       storedKey('00000000-0000-4000-8000-000000000000', {
@@ -68,7 +68,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   return { secrets: [parent.secret, child.secret, rotated.key] };
 }
 
-/** The rows of a table of a feature, as texts: databases give numbers differently. */
+/** The rows of a feature's table as texts, because databases represent numbers differently. */
 async function rowsOf(database: string, table: string): Promise<string[]> {
   const rows = await readDirectly(database, `select * from ${table}`);
   return rows
@@ -80,7 +80,7 @@ async function rowsOf(database: string, table: string): Promise<string[]> {
     .toSorted();
 }
 
-/** All that a store says of itself. */
+/** Everything that a store reports about itself. */
 async function contentOf(database: string): Promise<object> {
   const { keys, store } = await openTestKeys({ database });
   const page = await keys.list({ first: 500 }, OPERATOR);
@@ -100,10 +100,10 @@ async function contentOf(database: string): Promise<object> {
   return content;
 }
 
-/** After how long its server ends a transaction in which it is asked nothing, in milliseconds. */
+/** The server's timeout for idle transactions, in milliseconds. */
 const IMPATIENCE_MS = 500;
 
-/** A store that answers the first query of a kind only after the server of the other one has lost its patience. */
+/** A store that delays the first query of a kind until the other server's timeout has passed. */
 function slowAndImpatient(connection: Connection, kind: 'SelectQueryNode' | 'InsertQueryNode'): Connection {
   let slow: object | undefined;
   let begun = 0;
@@ -140,7 +140,7 @@ function slowAndImpatient(connection: Connection, kind: 'SelectQueryNode' | 'Ins
   };
 }
 
-/** How the tables of a store are indexed. */
+/** The indexes of a store's tables. */
 const indexesOf = async (store: string) =>
   new Set(
     (

@@ -43,7 +43,7 @@ const importInto = (database: string, input: string) =>
   runCliHere(['apikey', 'import', '--json', '--database', database], { input });
 
 describeOnEach('apikey export', () => {
-  /** A store with a key, its child, an imported one that is off, and one with two secrets. */
+  /** A store with a key, its child, a disabled imported key, and one with two secrets. */
   async function storeOfFour(): Promise<{ database: string; secrets: Record<string, string> }> {
     const database = await migratedStore();
     const { keys, store, time } = await openTestKeys({ database });
@@ -138,7 +138,7 @@ describeOnEach('apikey export', () => {
   it('writes no key before the one that created it, over many pages, each once', async () => {
     const database = await migratedStore();
     const { store } = await openTestKeys({ database });
-    // Later keys are older here, so that the order of creation alone would be wrong.
+    // Later keys are older, so that the order of creation alone would be wrong.
     const keys = Array.from({ length: 1700 }, (_, number) =>
       storedKey(`Key ${number}`, {
         createdAt: 2000 - number,

@@ -335,7 +335,7 @@ describeOnEach('importing keys', () => {
   it('takes a creator from the store or from an earlier line, and is deleted with it', async () => {
     const child = key({ name: 'Child', secret: 'c'.repeat(30), createdBy: OTHER });
     assert.deepEqual(codes(await load(child, key({ id: OTHER }))), [['NOT_FOUND'], []]);
-    // The issue of the creator is enough.
+    // The parent's issue is reported, and no other follows from it.
     assert.deepEqual(codes(await load(key({ id: OTHER, roles: [] }), child)), [['NO_GRANTS'], []]);
     assert.equal((await load(key({ id: OTHER }), child)).imported, 2);
     assert.equal((await load(key({ name: 'Later', secret: 'd'.repeat(30), createdBy: OTHER }))).imported, 1);
@@ -478,7 +478,7 @@ describeOnEach('importing keys', () => {
       assert.match((await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message, /^The line has an unknown field\./);
     for (const field of ['user_agent', 'x'.repeat(30)])
       assert.match((await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message, new RegExp(`^"${field}" is`));
-    // A short secret may stand in a name by chance.
+    // A short secret can occur in a name by chance.
     assert.equal((await load(key({ name: 'Team abcdefg', secret: 'abcdefg' }))).imported, 1);
   });
 

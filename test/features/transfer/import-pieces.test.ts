@@ -24,9 +24,9 @@ import {
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
 import { STORES } from '../../support/features.ts';
 
-/** How many keys a transaction inserts, and more than two of them do. */
+/** How many keys one transaction inserts, and more than two transactions do. */
 const [PIECE, KEYS] = [200, 500];
-/** More changes than are remembered one by one. */
+/** More changes than are kept individually. */
 const MANY = 4500;
 
 const line = (name: string, fields: object = {}) => ({
@@ -38,7 +38,7 @@ const line = (name: string, fields: object = {}) => ({
 const linesOf = (prefix: string, count = KEYS) =>
   Array.from({ length: count }, (_, index) => line(`${prefix} ${index}`));
 
-/** True if another transaction waits for a lock that this one has, on PostgreSQL. */
+/** True if another transaction waits for a lock of this one, on PostgreSQL. */
 async function isWaitedFor(transaction: Kysely<Tables>): Promise<boolean> {
   const { rows } = await sql`select pid from pg_locks
     where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`.execute(transaction);
@@ -51,9 +51,9 @@ describeOnEach('an import that others write beside', () => {
   let connection: Connection;
   let importer: KeysService;
   let importerWith: (catalog: Catalog) => KeysService;
-  /** A step before each transaction. */
+  /** Runs before each transaction. */
   let before: (attempt: number) => Promise<unknown>;
-  /** A step in each transaction, at its end. */
+  /** Runs at the end of each transaction. */
   let within: (attempt: number, transaction: Kysely<Tables>) => Promise<unknown>;
 
   beforeEach(async () => {
@@ -136,7 +136,7 @@ describeOnEach('an import that others write beside', () => {
       revocation ??= other.keys.setEnabled(apiKey.id, false, OPERATOR);
       if (connection.dialect === 'postgres') while (!(await isWaitedFor(transaction)));
     };
-    // SQLite has no queue: a revocation takes its turn while the import rests.
+    // SQLite has no queue: a revocation runs while the import pauses.
     beforePiece(3, async () => connection.dialect === 'sqlite' && (await revocation));
     await load(...linesOf('Imported', 5 * PIECE));
     await revocation;
@@ -162,7 +162,7 @@ describeOnEach('an import that others write beside', () => {
   });
 
   it('notes few keys one by one, so that others are remembered', async () => {
-    if (connection.dialect === 'postgres') return; // Which announces no new keys.
+    if (connection.dialect === 'postgres') return; // This announces no new keys.
     await create('Known');
     const revision = other.store.repository.revision()!;
     const { lines } = await load(...linesOf('Imported', 3));

@@ -16,7 +16,7 @@ const FULL = /With ".*", the key that creates it would have 3 live keys, more th
 describeOnEach('the policy, for imported keys', () => {
   let test: TestKeys;
   let keys: KeysService;
-  /** Puts a policy into force, as a changed configuration does. */
+  /** Applies a policy, like a changed configuration. */
   const demand = (policy: PolicyRules) => void (keys = test.keys.withCatalog(createCatalog({ policy })));
   const inDays = (days: number) => formatTime(test.time.now + days * UNIT_MS.d);
   const importKey = async (fields: object, dryRun = false) => {
@@ -90,7 +90,7 @@ describeOnEach('the policy, for imported keys', () => {
       );
     const onProgress = async () => void (meanwhile ??= create());
     const { imported, lines } = await keys.feature(Transfer).import(jsonLines(line), { onProgress });
-    // Whichever comes first.
+    // Either can come first.
     assert.equal(imported + (await meanwhile!), 1);
     for (const { errors } of lines) for (const error of errors) isRefused(error);
   });

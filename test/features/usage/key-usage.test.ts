@@ -10,7 +10,7 @@ import { cliOnTerminal } from '../../support/pty.ts';
 
 const HOUR = 3_600_000;
 
-/** A key with two accepted requests, and one refused, two hours ago. @returns when that hour began */
+/** A key with two accepted requests and a refused one, two hours ago. @returns the start of that hour */
 async function usedKey(cli: TestCli): Promise<string> {
   const { key } = await cli.given('CI deploy');
   const { keys, store, time } = await openTestKeys({ database: cli.database });

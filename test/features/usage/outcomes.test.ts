@@ -111,7 +111,7 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
         ].join('\r\n'),
       );
       await new Promise((resolve) => socket.once('data', resolve));
-      // Counted requests are written already, and corrected in the store.
+      // Requests that were already written as accepted are corrected in the store.
       assert.deepEqual(await outcomesOf(test, created), [1, 0, 0, 0]);
       const began = test.time.now;
       test.time.now += 3_600_000;

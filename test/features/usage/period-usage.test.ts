@@ -14,7 +14,7 @@ describeOnEach('the use of keys by the hour', () => {
   afterEach(() => test.store.close());
   const create = (name = 'CI') => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
   const use = async (secret: string, { keys }: TestKeys = test) => void (await authenticate(keys, secret));
-  /** Hours after the start of 2030, each with its counts that are not 0. */
+  /** Hours after the start of 2030, each with its counts other than 0. */
   const usageOf = async (id: string, request: UsageRequest = {}) => {
     const { periods } = await test.keys.feature(Usage).byPeriod(id, request);
     return periods.map(({ start, ...counts }) => [

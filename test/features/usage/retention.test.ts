@@ -43,7 +43,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
         }),
       { counts: true },
     );
-  /** The rows of keys: those of all keys together have the number -1. The last hour of a key has a row of its own. */
+  /** The number of rows of keys, without the totals, which have the number -1. A key's last hour is a separate row. */
   const formatCount = async (table: 'hours' | 'days') =>
     (await readDirectly(test.database, `select 1 as one from key_usage_${table} where key_number >= 0`)).length;
   const daysOf = async (text: string) =>
@@ -160,12 +160,12 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     test.time.now += HOUR;
     await retention.step();
     assert.equal(passes.length, dialect === 'sqlite' ? 6 : 2);
-    // A server does so after it has written use.
+    // A server does this after it has written usage.
     await addHours(key.id, [accepted(oldest)]);
     assert.equal(await formatCount('hours'), 1);
     await authenticate(test.keys, secret);
     for (const work of scheduled.splice(0)) work();
-    // The hour that was the last one was, too.
+    // The row of the last hour is removed, too.
     await until(async () => (await formatCount('hours')) === 0);
     assert.deepEqual(
       (await test.keys.feature(Usage).byPeriod(key.id)).periods.map(({ start }) => start),
@@ -190,7 +190,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
       test.store.repository.write((writer) => writer.port(USAGE).forget([...deleted, ids[0]!], rows), {
         counts: true,
       });
-    // Two hours and a day of each key are looked for, or more.
+    // `forget` looks for at least two hours and a day of each key.
     assert.equal(await forget(100), false);
     const [hours, days] = await left();
     assert.ok(hours === days && hours! > 100 && hours! < 151, `${hours} hours, ${days} days`);

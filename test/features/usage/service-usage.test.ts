@@ -12,7 +12,7 @@ describe('the use of all keys, over GraphQL', () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
     await ask(secret, '{ info { name } }');
     await test.keys.finishActivity();
-    // Each was also looked at when it was made.
+    // Creating each one also made a request.
     const { data } = await ask(admin, '{ serviceUsage { start accepted forbidden limited refused } }');
     const start = new Date(test.time.now - (test.time.now % 3_600_000)).toISOString();
     assert.deepEqual(data!['serviceUsage'], [{ start, accepted: 3, forbidden: 1, limited: 0, refused: 0 }]);

@@ -1,6 +1,6 @@
 import { isPostgresUrl } from '../../../../src/store/postgres-address.ts';
 
-/** SQL that has a table put another value into a column of each new row. */
+/** SQL for a trigger that changes a column of each new row. */
 export function alteringTrigger(database: string, table: string, column: string): string[] {
   if (!isPostgresUrl(database))
     return [`create trigger alter_row after insert on ${table} begin update ${table} set ${column} = 7; end`];

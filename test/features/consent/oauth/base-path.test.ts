@@ -39,11 +39,11 @@ describe('the endpoints for applications, under a path of another app', () => {
     server?.close();
     await test.store.close();
   });
-  /** Starts another app, which has the service somewhere. */
+  /** Starts another app that contains the service. */
   async function start(host: (app: Hono, service: Hono) => void, options: Partial<CreateAppOptions> = {}) {
     const app = new Hono();
     host(app, (await createApp({ keys: test.keys, clients: [APP], ...options })) as unknown as Hono);
-    // Other tests in this process go by the Response of Node itself.
+    // Other tests in this process need Node's own Response.
     server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false });
     await once(server.listen(port, '127.0.0.1'), 'listening');
   }

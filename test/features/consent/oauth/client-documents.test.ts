@@ -199,7 +199,7 @@ describe('an application that describes itself at the URL that is its id', () =>
   });
 
   it('is resolved by DNS: by what there is of both families, and no longer than anybody waits', async () => {
-    // Knows an IPv4 address of one name, and is silent about others.
+    // Resolves the IPv4 address of one name, and does not answer for others.
     const dns = createSocket('udp4', (question, { port, address }) => {
       const end = question.indexOf(0, 12) + 5;
       if (!question.includes('known')) return;

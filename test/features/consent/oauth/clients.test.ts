@@ -38,7 +38,7 @@ describeOnEach('a client of oauth4webapi', () => {
   });
   afterEach(() => test.stop());
 
-  /** Reads the metadata by RFC 8414. */
+  /** Fetches the metadata (RFC 8414). */
   async function discover() {
     const issuer = new URL(test.url);
     const response = await discoveryRequest(issuer, { algorithm: 'oauth2', ...INSECURE });

@@ -2,27 +2,27 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Client } from '../../../../src/features/consent/clients.ts';
 import { startTestService, type TestService } from '../../../support/server.ts';
 
-/** An application that tests register. */
+/** The registered application in tests. */
 export const APP: Client = {
   id: 'grafana-sync',
   name: 'Grafana sync',
   redirects: ['http://127.0.0.1/done', 'https://app.example.org/done', 'com.example.app:/done'],
 };
-/** The address that tests send people back to. */
+/** Its redirect URI. */
 export const CALLBACK = 'http://127.0.0.1:54321/done';
 
-/** A service that knows that application. */
+/** A service that knows APP. */
 export function startConsentService(options: Parameters<typeof startTestService>[0] = {}): Promise<TestService> {
   return startTestService({ consent: 'both', ...options, app: { clients: [APP], ...options.app } });
 }
 
-/** A verifier, and its challenge (RFC 7636). */
+/** A PKCE verifier and its challenge (RFC 7636). */
 export function newPkce(): { verifier: string; challenge: string } {
   const verifier = randomBytes(32).toString('base64url');
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
 }
 
-/** A form, sent as programs do, or from one of our own pages as browsers do; redirects are not followed. */
+/** Posts a form, as a program or from one of our own pages. Redirects are not followed. */
 export async function postForm(
   url: string,
   form: Record<string, string> | [string, string][],
@@ -39,13 +39,13 @@ export async function postForm(
   return { status: response.status, headers: response.headers, text };
 }
 
-/** The answer to an application that asks for a code to show, or for its key. */
+/** The answer to an application that requests a device code or its key. */
 export async function postJson(url: string, form: Record<string, string>, headers: Record<string, string> = {}) {
   const { text, ...reply } = await postForm(url, form, headers);
   return { ...reply, body: JSON.parse(text) as Record<string, unknown> };
 }
 
-/** Asks for a code to show. */
+/** Requests a device code. */
 export async function askDevice(
   url: string,
   { scope = 'DOCKER:READ_ANY', ...more }: Record<string, string> = {},
@@ -54,13 +54,13 @@ export async function askDevice(
   return body as never;
 }
 
-/** Asks for the key of a code that was shown. */
+/** Polls with a device code. */
 export function pollDevice(url: string, deviceCode: string, clientId = APP.id) {
   const grant = 'urn:ietf:params:oauth:grant-type:device_code';
   return postJson(`${url}/oauth/token`, { grant_type: grant, device_code: deviceCode, client_id: clientId });
 }
 
-/** The address that an application sends a person to. */
+/** The authorization URL for a person. */
 export function authorizeUrl(url: string, parameters: Record<string, string> = {}): string {
   const query = new URLSearchParams({
     response_type: 'code',
@@ -75,7 +75,7 @@ export function authorizeUrl(url: string, parameters: Record<string, string> = {
   return `${url}/oauth/authorize?${query.toString()}`;
 }
 
-/** The fields of the form on a page, as a browser sends them, but for the key and the decision. */
+/** The form fields of a page as a browser sends them, without the key and the decision. */
 export function fieldsIn(page: string): [string, string][] {
   const inputs = page.matchAll(/<input [^>]*>/g);
   return [...inputs].flatMap(([input]): [string, string][] => {
@@ -86,27 +86,27 @@ export function fieldsIn(page: string): [string, string][] {
   });
 }
 
-/** Opens the page of a request, as a browser that was sent there. */
+/** Opens the page of a request, as a redirected browser. */
 export async function openPage(address: string) {
   const response = await fetch(address, { redirect: 'manual' });
   const text = await response.text();
   return { status: response.status, headers: response.headers, text, fields: fieldsIn(text) };
 }
 
-/** Agrees on a page. @returns where that leads */
+/** Approves a request. @returns the address of the redirect */
 export function agree(url: string, fields: [string, string][], key: string, headers: Record<string, string> = {}) {
   const path = fields.some(([name]) => name === 'page') ? '/oauth/authorize' : '/device';
   return postForm(url + path, [...fields, ['key', key], ['decision', 'approve']], headers);
 }
 
-/** Goes through the pages, up to the code that the application gets. */
+/** Goes through the pages, and returns the application's code. */
 export async function codeFor(url: string, key: string, parameters: Record<string, string> = {}): Promise<string> {
   const { fields } = await openPage(authorizeUrl(url, parameters));
   const { headers } = await agree(url, fields, key);
   return new URL(headers.get('location')!).searchParams.get('code')!;
 }
 
-/** Asks for the key of a code that was sent back. */
+/** Exchanges an authorization code for a key. */
 export function exchange(url: string, code: string, verifier: string, more: Record<string, string> = {}) {
   return postJson(`${url}/oauth/token`, {
     grant_type: 'authorization_code',

@@ -5,14 +5,14 @@ import { SeenOrigin } from '../../../../src/http/seen-origin.ts';
 import { createPrincipal } from '../../../support/keys.ts';
 import { startTestService, type TestService } from '../../../support/server.ts';
 
-/** A page, as a browser without scripts has it. */
+/** A page in a browser without scripts. */
 export interface ConsolePage {
   readonly status: number;
   readonly headers: Headers;
   readonly html: string;
   /** The visible text, in one line. */
   readonly text: string;
-  /** Its address, under `/console/`. */
+  /** Its path below `/console/`. */
   readonly path: string;
 }
 
@@ -23,32 +23,31 @@ interface Form {
   readonly fields: [string, string][];
 }
 
-/** A service with the console. */
 export function startConsoleService(options: Parameters<typeof startTestService>[0] = {}): Promise<TestService> {
   return startTestService({ ...options, app: { console: true, ...options.app } });
 }
 
-/** A browser without scripts: it keeps cookies, follows redirects, and sends the forms of its page. */
+/** A browser without scripts: it keeps cookies, follows redirects, and submits the forms of its page. */
 export class Visitor {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #cookies = new Map<string, string>();
-  /** The page that it is on. */
+  /** The current page. */
   page: ConsolePage | undefined;
 
-  /** @param headers that all its requests have beside its own */
+  /** @param headers additional headers for all requests */
   constructor(url: string, headers: Record<string, string> = {}) {
     this.#url = url;
     this.#headers = headers;
   }
 
-  /** The cookie of its session; undefined if it has none. */
+  /** The session cookie, if there is one. */
   get cookie(): string | undefined {
     const pair = Array.from(this.#cookies).find(([name]) => name.endsWith('svc_api_session'));
     return pair?.join('=');
   }
 
-  /** The token of its session. */
+  /** The token in the session cookie. */
   get token(): string {
     return tokenAt(new SeenOrigin(this.#url), /=([\w-]+)/.exec(this.cookie!)![1]!);
   }
@@ -58,12 +57,12 @@ export class Visitor {
     if (cookie !== undefined) this.keep(cookie);
   }
 
-  /** All cookies that it sends. */
+  /** All cookies, as a `Cookie` header. */
   get cookies(): string {
     return Array.from(this.#cookies, (pair) => pair.join('=')).join('; ');
   }
 
-  /** A browser with the same cookies, at the same or another server. */
+  /** A browser with the same cookies, on this or another server. */
   twin(url = this.#url): Visitor {
     const twin = new Visitor(url, this.#headers);
     for (const [name, value] of this.#cookies) twin.#cookies.set(name, value);
@@ -71,14 +70,14 @@ export class Visitor {
     return twin;
   }
 
-  /** Takes a cookie as an answer sets it. */
+  /** Stores a cookie from a `Set-Cookie` header. */
   keep(cookie: string): void {
     const [, name = '', value = ''] = /^([^=;]*)=([^;]*)/.exec(cookie) ?? [];
     if (cookie.includes('Max-Age=0')) this.#cookies.delete(name);
     else this.#cookies.set(name, value);
   }
 
-  /** Opens a page. @param path under `/console/` */
+  /** Opens a page. @param path below `/console/` */
   open(path: string): Promise<ConsolePage> {
     return this.#go(new URL(`console/${path}`, `${this.#url}/`));
   }
@@ -90,8 +89,8 @@ export class Visitor {
   }
 
   /**
-   * Sends a form of its page: the first whose address contains a text.
-   * @param given values of fields, in place of those that they have; several as a list, and undefined to leave one out
+   * Submits the first form on the page whose address contains a text.
+   * @param given replaces values of fields: a list sends several values, undefined omits the field
    */
   submit(action: string, given: Record<string, string | string[] | undefined> = {}): Promise<ConsolePage> {
     assert.ok(this.page, 'no page is open');
@@ -110,7 +109,7 @@ export class Visitor {
     return this.#go(to);
   }
 
-  /** Follows the first link of its page to an address that matches. @param upTo an address that is not opened any more */
+  /** Follows the first link with a matching address. @param upTo stops before a matching redirect */
   async follow(address: RegExp, { upTo }: { upTo?: RegExp } = {}): Promise<ConsolePage> {
     assert.ok(this.page, 'no page is open');
     const links = Array.from(this.page.html.matchAll(/<a[^>]*\shref="([^"]*)"/g), ([, href]) => unescape(href!));
@@ -148,7 +147,7 @@ export class Visitor {
   }
 }
 
-/** Somebody who has signed in with a new key. */
+/** A visitor who has signed in with a new key. */
 export async function visitorWith(
   test: TestService,
   fields: Parameters<typeof createPrincipal>[1],
@@ -174,7 +173,7 @@ function unescape(text: string): string {
   return text.replaceAll(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => characters[name]!);
 }
 
-/** The forms of a page, with what a browser would send of them: not the values of buttons. */
+/** The forms of a page with the values that a browser would send, without those of buttons. */
 function formsIn(html: string): Form[] {
   return Array.from(html.matchAll(/<form([^>]*)>(.*?)<\/form>/gs), ([, head = '', content = '']) => ({
     action: attributeOf(head, 'action') ?? '',

@@ -309,7 +309,7 @@ describe('whoever asks', () => {
       ['nginx', '/x', 401],
       ['traefik', '/public/x', 200],
       ['envoy', '/public/x?y', 200],
-      // A path in place of the host reaches only the server itself as it was sent.
+      // Only the server itself receives a path in place of the host unchanged.
       ['envoy', '/public/../x', 400],
     ] as const) {
       const { method = 'GET', target, headers } = ASKING[proxy]({ target: asked });

@@ -11,7 +11,10 @@ import {
   withHeaders,
 } from '../support/forward-auth.ts';
 
-/** The request of each proxy if the client did as the advisory says: `test/proxies` has real ones for four of them. */
+/**
+ * The request of each proxy for a client that follows the advisory. `test/proxies` tests four of the proxies
+ * themselves.
+ */
 describe('what others were got around by gets nobody around it, by exact requests', () => {
   let server: AskedServer;
   let guest: string;

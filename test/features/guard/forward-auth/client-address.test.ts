@@ -16,7 +16,7 @@ for (const proxy of ALL_PROXIES) {
   const isIt = (line: string) => line.toLowerCase().startsWith(`${header.toLowerCase()}:`);
   const own = ASKING[proxy]({}, READ);
   const without = { ...own, headers: own.headers.filter((line) => !isIt(line)) };
-  /** The request of the proxy, which says this of the client's address, in a header for each text. */
+  /** The proxy's request with a header for each of these texts about the client's address. */
   const saying = (...said: readonly string[]) => withHeaders(without, ...said.map((text) => `${header}: ${text}`));
 
   describe(`the address of a client of ${proxy}`, () => {
@@ -44,7 +44,7 @@ for (const proxy of ALL_PROXIES) {
         ['2001:db8::7', 200],
         ['[2001:db8::7]:4711', 200],
         ['198.51.100.1', 403],
-        // The last entry of a list that is no proxy of ours.
+        // The last entry that is not a trusted proxy.
         ['203.0.113.7, 192.0.2.1', 200],
         ['198.51.100.1, 203.0.113.7', 200],
         ['203.0.113.7, 198.51.100.1', 403],
@@ -75,7 +75,7 @@ for (const proxy of ALL_PROXIES) {
         saying('203.0.113'),
         saying('203.0.113.7 198.51.100.1'),
       ];
-      // An empty entry is none (RFC 9110, section 5.6.1).
+      // An empty entry is ignored (RFC 9110, section 5.6.1).
       const expected = asked.map((_, index) => (index === 4 ? 200 : 403));
       for (const [index, asking] of asked.entries())
         for (const lines of [[], forged])

@@ -13,7 +13,7 @@ import {
 } from '../support/forward-auth.ts';
 import { withoutRequestId } from '../../../support/log.ts';
 
-/** The headers by which each proxy says which request it asks about. */
+/** The headers in which each proxy describes the original request. */
 const SAYING: Readonly<Record<Proxy, readonly string[]>> = {
   nginx: ['X-Original-Method', 'X-Original-URI', 'X-Forwarded-Host'],
   caddy: ['X-Forwarded-Method', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Uri'],

@@ -28,7 +28,7 @@ describe('what a request needs by its method', () => {
   });
   after(() => server.stop());
 
-  /** The methods by which a key passes. */
+  /** The methods that a key can use. */
   const passing = async (query: string, key: string, proxy: (typeof ALL_PROXIES)[number] = 'nginx') => {
     const passed: Method[] = [];
     for (const method of METHODS) {

@@ -15,7 +15,7 @@ import {
 const READ = '?permission=GRAFANA:READ_ANY';
 const linesOf = (headers: Readonly<Record<string, string | undefined>>) =>
   Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
-/** How a proxy passes requests for the pages on, by its own words for the host. */
+/** The headers of a proxy that forwards requests for the pages. */
 const AT_SITE = { host: SITE, 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.7' };
 
 for (const proxy of ALL_PROXIES)
@@ -31,7 +31,7 @@ for (const proxy of ALL_PROXIES)
     after(() => server.stop());
 
     const asked = (headers: Readonly<Record<string, string | undefined>>, target = '/deep?a=1', query = READ) => {
-      // The proxy's own line, where there is one, stands for the client's.
+      // These headers replace the proxy's own.
       const asking = ASKING[proxy]({ target }, query);
       const own = asking.headers.filter((line) => !Object.keys(headers).some((name) => line.startsWith(`${name}:`)));
       return server.send(withHeaders({ ...asking, headers: own }, ...linesOf(headers)));

@@ -135,7 +135,7 @@ describe('who may pass the guard', () => {
     assert.deepEqual([status, answered['www-authenticate']?.startsWith('Basic realm="svc-api"')], [401, true]);
     const several = await get(url, { authorization: basic, 'X-API-Key': service.secret });
     assert.deepEqual([several.status, several.error?.extensions.code], [400, 'INVALID_REQUEST']);
-    // A variant that some services take for the header.
+    // A spelling that some services accept as the header.
     const variant = await get(url, { authorization: basic, x_api_key: service.secret });
     assert.deepEqual([variant.status, variant.headers!['x_api_key']], [200, undefined]);
   });
@@ -153,7 +153,7 @@ describe('who may pass the guard', () => {
     await keys.finishActivity();
     const used = (await keys.grantsUsedBy([principal.apiKey.id])).get(principal.apiKey.id)!;
     const usage = await keys.useOf([principal.apiKey.id]);
-    // Creating the principal was one, too.
+    // Creating the principal was a request, too.
     assert.deepEqual([[...used.keys()], usage.get(principal.apiKey.id)?.uses], [[READ], 2]);
   });
 
@@ -317,7 +317,7 @@ describe('who may pass the guard', () => {
 
   it('counts once what has begun without a key and needs one later', async () => {
     const created = await service.keys.create({ name: 'Later', roles: ['GUEST'], limits: ['100/h'] }, OPERATOR);
-    // Open when it begins; then a key is needed, and not, in turn.
+    // Open at the first check; after that, every other one requires a key.
     let asked = 0;
     const url = await service.beside({
       requirements: () => ({ allow: { kind: asked++ % 2 === 0 ? 'open' : 'key' } }),

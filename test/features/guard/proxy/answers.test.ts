@@ -7,14 +7,14 @@ import { connectRaw, rawHeaders } from '../../../support/raw-connection.ts';
 
 describe('an answer that is passed back', () => {
   let service: GuardedService;
-  /** The service's handling of the next request. */
+  /** The service's handler for the next request. */
   let answer: (outgoing: ServerResponse) => void;
   before(async () => {
     service = await startGuarded((_, outgoing) => answer(outgoing));
   });
   after(() => service.stop());
 
-  /** Sends a request, and reads until this has arrived. */
+  /** Sends a request, and reads until this text has arrived. */
   const get = async (
     until: string | RegExp,
     { method = 'GET', version = '1.1' }: { method?: string; version?: string } = {},

@@ -11,7 +11,7 @@ import { until } from '../../../support/until.ts';
 
 describe('the body of a request', () => {
   let service: GuardedService;
-  /** The requests that the service has got. */
+  /** The requests that the service received. */
   const arrived: IncomingMessage[] = [];
   before(async () => {
     service = await startGuarded(async (incoming, outgoing) => {
@@ -36,7 +36,7 @@ describe('the body of a request', () => {
     arrived.length = 0;
   });
 
-  /** The service's report of the body that it got. */
+  /** The service's report about a body. */
   const seenIn = (text: string) =>
     JSON.parse(text.slice(text.lastIndexOf('\r\n\r\n'))) as { body: string; headers: string[]; trailers: string[] };
 
@@ -114,7 +114,7 @@ describe('the body of a request', () => {
   for (const framing of ['Transfer-Encoding: chunked', 'Content-Length: 100000000'])
     it(`is dropped if the service answers and closes while it arrives, and its answer arrives (${framing})`, async () => {
       const answer = 'HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 9\r\n\r\ntoo large';
-      // It does not read what has arrived by then: the connection is reset.
+      // It resets the connection instead of reading what has arrived.
       const closing = createServer((socket) => {
         socket.once('data', () => socket.pause().write(answer, () => socket.destroy())).on('error', () => {});
       });
@@ -138,7 +138,7 @@ describe('the body of a request', () => {
     });
 
   describe('is passed on no further once its key', () => {
-    /** The body that the service gets of the next request, and whether it was complete in the end. */
+    /** The body of the next request at the service, and whether it was complete. */
     const takenByService = async () => {
       await until(() => arrived.length === 1);
       const incoming = arrived[0]!.on('error', () => {});
@@ -166,7 +166,7 @@ describe('the body of a request', () => {
           const taken = await takenByService();
           await until(() => taken.text === 'first');
           await lose(service, key);
-          // Used again by somebody else, so that it is remembered as it is now.
+          // Another client uses the key, so that its current state is cached.
           await authenticate(service.keys, key.secret);
           raw.send(parts[framing][1]!);
           await raw.receives(REFUSED[refused]);

@@ -8,10 +8,10 @@ import { collectingLog } from '../../../support/log.ts';
 import { freePort } from '../../../support/port.ts';
 import { until } from '../../../support/until.ts';
 
-/** The first time-out that is tried, in milliseconds. */
+/** The first timeout, in milliseconds. */
 const SOON = 50;
 
-/** Repeats an attempt with longer time-outs until the machine keeps up. Mocha's time-out ends one that never succeeds. */
+/** Repeats an attempt with longer timeouts until the machine keeps up. Mocha's timeout ends one that never succeeds. */
 async function withTimeouts(attempt: (timeoutMs: number) => Promise<boolean>): Promise<void> {
   for (let timeoutMs = SOON; !(await attempt(timeoutMs)); timeoutMs *= 2);
 }
@@ -53,7 +53,7 @@ describe('a request that is passed on', () => {
     const [line] = lines;
     assert.equal(line!.message, 'the upstream did not answer');
     assert.match(String((line!.fields as { err: Error }).err.message), /ECONNREFUSED/);
-    // The connection is kept.
+    // The connection is kept open.
     raw.request('GET / HTTP/1.1', 'Host: a', service.authorization);
     await raw.receives(/\}HTTP\/1\.1 502 [^]*\}$/);
     raw.socket.destroy();
@@ -82,7 +82,7 @@ describe('a request that is passed on', () => {
       feed();
       const answer = await raw.receives(/^HTTP\/1\.1 \d+ /);
       raw.socket.destroy();
-      // Before all buffers on its way are full, it is the client that does not go on.
+      // Until all buffers are full, the guard blames the client.
       return answer.startsWith('HTTP/1.1 504 ');
     });
   });
@@ -182,7 +182,7 @@ describe('a request that is passed on', () => {
       raw.send('0\r\n\r\n');
       await raw.receives('0\r\n\r\n').catch(() => {});
       raw.socket.destroy();
-      // A pause of this process ends either half if it is as long as the time-out.
+      // A pause of this process as long as the timeout can end either half.
       const isPaused = /^HTTP\/1\.1 (408|504) /.test(raw.received) || lines.some(isAboutHalf);
       if (!isPaused) assert.match(raw.received, /^HTTP\/1\.1 200 [^]*1\r\na\r\n[^]*1\r\nb\r\n0\r\n\r\n$/);
       return !isPaused;
@@ -232,7 +232,7 @@ describe('a request that is passed on', () => {
   });
 
   describe('over a connection that the service has just closed', () => {
-    /** Closes each connection as soon as a second request arrives on it. */
+    /** Closes each connection when a second request arrives on it. */
     const serveOnce = () => {
       const known = new WeakSet<object>();
       const methods: string[] = [];

@@ -7,7 +7,7 @@ import { createRouter } from '../../../../src/features/routes/router.ts';
 import { type GuardedService, startGuarded } from '../support/guard.ts';
 import { connectRaw } from '../../../support/raw-connection.ts';
 
-/** The reading of a request by a service that believes every proxy. */
+/** How a service that trusts every proxy reads a request. */
 interface Taken {
   host: string;
   hostname: string;
@@ -55,7 +55,7 @@ describe('a service that believes every header of a proxy', () => {
   it('sees the host by which a request was judged, by whatever combination of forged ones', async () => {
     for (let chosen = 0; chosen < 2 ** FORGED.length; chosen += 1) {
       const lines = FORGED.filter((_, index) => chosen & (1 << index));
-      // All combinations of the first five, and of the others all or none.
+      // All combinations of the first five, with all or none of the others.
       if (![0, 63].includes(chosen >> 5)) continue;
       for (const url of urls) {
         const raw = connectRaw(url);
@@ -67,7 +67,7 @@ describe('a service that believes every header of a proxy', () => {
         assert.deepEqual(headers['x-forwarded-host'], 'www.example:8443');
         for (const [name, value] of Object.entries(headers))
           assert.doesNotMatch(String(value), /admin|^4711$/, `${name}, of ${lines.join()}`);
-        // A client that is no proxy of ours is known by its connection alone.
+        // The address of a client that is not a trusted proxy is that of its connection.
         if (url === urls[1]) assert.doesNotMatch(JSON.stringify(headers), /192\.0\.2\.66/);
       }
     }

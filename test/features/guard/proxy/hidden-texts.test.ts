@@ -11,7 +11,7 @@ const json = (text: string) => JSON.stringify(text).slice(1, -1);
 const NAMED: Record<string, string> = { '"': '&quot;', '<': '&lt;', '&': '&amp;', '>': '&gt;', "'": '&#39;' };
 const html = (text: string) => text.replaceAll(/["<&>']/g, (char) => NAMED[char]!);
 
-/** A text as frameworks write it. */
+/** A text in the syntax of frameworks. */
 const FORMS: Record<string, string> = {
   'as it is': SECRET,
   'by encodeURIComponent': percent(SECRET),

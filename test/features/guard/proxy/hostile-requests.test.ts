@@ -4,7 +4,7 @@ import { connectRaw } from '../../../support/raw-connection.ts';
 
 describe('a hostile request', () => {
   let service: GuardedService;
-  /** The targets of the requests that the service has got. */
+  /** The targets of the requests that the service received. */
   const arrived: string[] = [];
   before(async () => {
     service = await startGuarded((incoming, outgoing) => {
@@ -17,7 +17,7 @@ describe('a hostile request', () => {
     arrived.length = 0;
   });
 
-  /** Sends bytes of which nothing may pass, with a request behind them that could be taken for a part of it. */
+  /** Sends bytes that must not reach the service, followed by a request that could be read as part of them. */
   const refused = async (bytes: string) => {
     const raw = connectRaw(service.url);
     raw.send(bytes);

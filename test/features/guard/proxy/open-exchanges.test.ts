@@ -12,7 +12,7 @@ describe('the look at what is open', () => {
   it('gives others a turn where it takes long, and then goes on', async () => {
     const open = new OpenExchanges();
     const forget: (() => void)[] = [];
-    /** Which were asked about, and how many before anybody else had a turn. */
+    /** The checked exchanges, and how many were checked in one turn of the event loop. */
     const asked: number[] = [];
     let beforeOthers: number | undefined;
     for (let index = 0; index < 100; index += 1)

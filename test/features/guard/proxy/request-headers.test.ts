@@ -7,7 +7,7 @@ import { type GuardedService, PERMISSION, startGuarded } from '../support/guard.
 import { connectRaw, rawHeaders } from '../../../support/raw-connection.ts';
 import { createPrincipal } from '../../../support/keys.ts';
 
-/** The head of a request as a service got it, which it answers with. */
+/** The head of a request, as the service received and echoed it. */
 interface Seen {
   method: string;
   url: string;
@@ -25,7 +25,7 @@ describe('the headers of a request that is passed on', () => {
   });
   after(() => service.stop());
 
-  /** Sends the head of a request, and returns what the service has got. */
+  /** Sends the head of a request, and returns what the service received. */
   const send = async (lines: readonly string[], to = service.url): Promise<Seen> => {
     const raw = connectRaw(to);
     raw.request(...lines);
@@ -34,7 +34,7 @@ describe('the headers of a request that is passed on', () => {
     return JSON.parse(Buffer.from(text.slice(text.indexOf('\r\n\r\n')), 'latin1').toString()) as Seen;
   };
 
-  /** The headers that the service gets of a GET with these header lines, besides Host and the key. */
+  /** The headers of a GET that reach the service, besides Host and the key. */
   const headersOf = async (lines: readonly string[], to?: string): Promise<string[]> =>
     (await send(['GET / HTTP/1.1', 'Host: a.example', service.authorization, ...lines], to)).headers;
 
@@ -126,7 +126,9 @@ describe('the headers of a request that is passed on', () => {
         assert.equal(valuesIn(headers, name).length, 1);
     });
 
-    /** Names in which services believe who makes a request, and spellings that CGI, WSGI and PHP take for them. */
+    /**
+     * Headers that services trust for the caller's identity, and spellings that CGI, WSGI and PHP treat as the same.
+     */
     const BELIEVED = [
       'Remote-User',
       'REMOTE_USER',
@@ -317,7 +319,7 @@ describe('the headers of a request that is passed on', () => {
       'X_Original_Host: other.example',
       'X_Client_IP: 192.0.2.3',
     ];
-    /** The lines that the service gets between the client's own headers and `Via`. */
+    /** The headers between the client's own and `Via`. */
     const saidIn = (headers: readonly string[]) => headers.slice(2, headers.indexOf('Via'));
     const saying = (addresses: string, proto: string, port: string) =>
       rawHeaders(

@@ -18,7 +18,7 @@ import { tempFolder } from '../../../support/temp.ts';
 
 const SECRET = '0123456789abcdef0123456789abcdef';
 
-/** How each service wants its key, by its documentation. */
+/** How each service expects its key, by its documentation. */
 const ACCEPTS: Record<string, (headers: IncomingHttpHeaders) => boolean> = {
   sonarr: (headers) => headers['x-api-key'] === SECRET,
   radarr: (headers) => headers['x-api-key'] === SECRET,
@@ -93,7 +93,7 @@ describe('the template of', () => {
     });
 });
 
-/** The expectations of a configuration: `GET https://host/path with A:READ_ANY, B:READ_ANY is allowed`. */
+/** The expectations in a configuration: `GET https://host/path with A:READ_ANY, B:READ_ANY is allowed`. */
 function expectationsIn(text: string) {
   const line = /^ {2}- (\w+) https:\/\/[^/]+(\S+) with (.+) is (allowed|forbidden)$/gm;
   return Array.from(text.matchAll(line), ([, method, path, grants, outcome]) => ({

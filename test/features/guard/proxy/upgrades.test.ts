@@ -12,9 +12,9 @@ import { until } from '../../../support/until.ts';
 describe('a switch to another protocol', () => {
   let service: GuardedService;
   const seen: IncomingMessage[] = [];
-  /** The service's ends of the connections that switched. */
+  /** The service's ends of upgraded connections. */
   const ends: Duplex[] = [];
-  /** The steps before the service switches. */
+  /** Runs before the service upgrades a connection. */
   let beforeSwitch: () => Promise<unknown>;
   before(async () => {
     const server = createServer((incoming, outgoing) => {
@@ -41,7 +41,7 @@ describe('a switch to another protocol', () => {
           socket.pipe(socket).write('HTTP/1.1 101 Switched\r\nUpgrade: plain\r\nConnection: upgrade\r\n\r\nwelcome'),
         );
       const protocol = incoming.url === '/other' ? 'other' : 'plain';
-      // The bytes after the head come at once with it.
+      // Data follows the head in the same write.
       socket.write(`HTTP/1.1 101 Switched\r\nUpgrade: ${protocol}\r\nConnection: upgrade\r\nX-CaSe: 1\r\n\r\nwelcome`);
       return void socket.pipe(socket);
     });
@@ -179,7 +179,7 @@ describe('a switch to another protocol', () => {
   });
 
   describe('ends when its key', () => {
-    /** Opens a connection with a key of its own. */
+    /** Opens a connection with a new key. */
     const openWith = async (name: string, more: object = {}) => {
       const { key: secret, apiKey: key } = await service.keys.create(
         { name, permissions: ['DASHBOARD:READ_ANY'], ...more },
@@ -190,7 +190,7 @@ describe('a switch to another protocol', () => {
       return { raw, id: key.id };
     };
 
-    /** Its own open connections end, and those of others go on. */
+    /** Asserts that a change closes the key's own connections, and no others. */
     const endsBy = async (raw: ReturnType<typeof connectRaw>, change: () => Promise<unknown>) => {
       const other = upgradeTo('plain', '/plain', [service.authorization]);
       await other.receives('welcome');

@@ -8,10 +8,10 @@ import { openTestKeys, type TestKeys } from '../../../support/keys.ts';
 import { collectingLog, type LogLine } from '../../../support/log.ts';
 import { type RawReply, sendRaw } from '../../../support/raw-http.ts';
 
-/** The site that proxies ask about. */
+/** The site behind the proxies. */
 export const SITE = 'grafana.example.org';
 
-/** A request of a client, as its proxy has it. */
+/** A client's request, as its proxy received it. */
 export interface Asked {
   method?: string;
   host?: string;
@@ -22,11 +22,11 @@ export interface Asked {
 export interface Asking {
   method?: string;
   target: string;
-  /** Lines. */
+  /** Header lines. */
   headers: readonly string[];
 }
 
-/** A server that proxies ask. */
+/** A server for proxies to ask. */
 export interface AskedServer extends TestKeys {
   url: string;
   /** The lines of its log. */
@@ -35,7 +35,7 @@ export interface AskedServer extends TestKeys {
   stop(): Promise<void>;
 }
 
-/** How each proxy asks, header by header, without those that it passes on from the client. */
+/** The headers with which each proxy asks, besides those that it forwards from the client. */
 export const ASKING = {
   nginx: ({ method = 'GET', host = SITE, target = '/' }: Asked, query = ''): Asking => ({
     target: `/auth/nginx${query}`,
@@ -135,10 +135,10 @@ export async function startAskedServer({
   };
 }
 
-/** The request of a proxy, with more headers of the client's. */
+/** A proxy's request with more headers from the client. */
 export function withHeaders({ headers, ...asking }: Asking, ...more: readonly string[]): Asking {
   return { ...asking, headers: [...headers, ...more] };
 }
 
-/** The line of a key. */
+/** The header line with a key. */
 export const keyLine = (secret: string): string => `Authorization: Bearer ${secret}`;

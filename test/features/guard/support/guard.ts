@@ -13,7 +13,7 @@ import { createPrincipal, openTestKeys, type TestKeys } from '../../../support/k
 type AllOptions = Omit<GuardOptions, 'maxConnections'> &
   Omit<GuardRules, 'upstreams'> &
   Pick<ServerOptions, 'watchers'> & {
-    /** The target of requests without a route that names one. */
+    /** The upstream of requests without a route that names one. */
     upstream: UpstreamAddress;
     send: readonly SentCredential[];
     rewriteHost: boolean;
@@ -21,30 +21,29 @@ type AllOptions = Omit<GuardOptions, 'maxConnections'> &
     ranges: boolean;
     /** The name of that upstream. */
     named: string | undefined;
-    /** Those that routes name. */
+    /** The upstreams that routes name. */
     upstreams: readonly Upstream[];
   };
 
 /** A service behind a guard, and a key for it. */
 export interface GuardedService extends TestKeys {
-  /** The address of the guard, without a path. */
+  /** The guard's URL, without a path. */
   url: string;
   guard: RunningGuard;
-  /** The services behind it. */
   upstreams: Upstreams;
   /** The service itself. */
   upstream: Server;
-  /** A key that is let through. */
+  /** The secret of a key with access. */
   secret: string;
   /** The header with that key. */
   authorization: string;
-  /** Starts another guard of the same service and store, on this machine. Returns where it listens. */
+  /** Starts another guard for the same service and store. @returns its address */
   beside(options: Partial<AllOptions>, host?: string): Promise<string>;
-  /** Stops all of them. */
+  /** Stops the service and all its guards. */
   stop(): Promise<void>;
 }
 
-/** The permission that a guard of `startGuarded` asks for. */
+/** The permission that a guard of `startGuarded` requires. */
 export const PERMISSION: Permission = 'DASHBOARD:READ_ANY';
 
 /** Starts a service, and a guard in front of it. */

@@ -14,7 +14,7 @@ routes:
   - { host: "*", path: /, allow: key }
 `;
 
-/** Runs `explain` with the routes above, and returns its lines, in which FILE is their file. */
+/** Runs `explain` with the routes above. @returns its lines, with FILE for the path of the routes */
 async function explain(line: string, cli: TestCli = testCli()): Promise<string[]> {
   const file = configFile(ROUTES);
   const { stdout, stderr, code } = await cli.run(argsOf(line), { env: { SVC_API_CONFIG: file } });

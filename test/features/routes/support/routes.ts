@@ -4,7 +4,7 @@ import type { Random } from '../../../support/random.ts';
 
 const PERMISSION = /^[A-Z_]+:[A-Z_]+$/;
 
-/** A route from `GET,HEAD example.org/path` or, for all methods, `example.org/path`. */
+/** Parses a route such as `GET,HEAD example.org/path` or, for all methods, `example.org/path`. */
 export function route(pattern: string, allow: Allow | string = 'key', preflightOpen = false): Route {
   const [target = '', methods] = pattern.split(' ').toReversed();
   const slash = target.indexOf('/');
@@ -17,13 +17,13 @@ export function route(pattern: string, allow: Allow | string = 'key', preflightO
   };
 }
 
-/** The index of the route that decides; undefined if none does. */
+/** The index of the deciding route; undefined if none matches. */
 export function decidingIndex(router: Router, request: RouteRequest): number | undefined {
   const found = router.find(request);
   return found && 'route' in found ? found.index : undefined;
 }
 
-/** A requirement from `open`, `key`, `A:READ_ANY` or, for any of several, `A:READ_ANY|B:READ_ANY`. */
+/** Parses a requirement: `open`, `key`, `A:READ_ANY` or, for any of several, `A:READ_ANY|B:READ_ANY`. */
 function allowOf(text: string): Allow {
   if (text === 'open' || text === 'key') return { kind: text };
   const items = text.split(/[|+]/);
@@ -46,7 +46,7 @@ export function randomRoutes(random: Random, count: number, { hosts, segments } 
   });
 }
 
-/** Names in `randomRoutes`, and some that are not there. */
+/** Names for `randomRoutes`, and some that it does not use. */
 const HOSTS = ['a.example.org', 'b.a.example.org', 'x.example.org', 'y.x.a.example.org', 'example.org', 'x.org', 'x'];
 const SEGMENTS = ['a', 'b', 'c', 'x'];
 export const METHODS = ['GET', 'POST', 'PUT', 'PURGE'];
@@ -56,7 +56,7 @@ export function randomRequest(random: Random): RouteRequest {
   return { method: random.pick(METHODS), host: random.pick(HOSTS), path: `/${segments.join('/')}` };
 }
 
-/** Few enough patterns that `everyRequest` has all that they can tell apart. */
+/** Few enough patterns that `everyRequest` covers everything that they distinguish. */
 export const FEW_PATTERNS = { hosts: ['a.example.org', '*.example.org'], segments: ['a', '*'] };
 
 /** Requests for each way to match routes of `FEW_PATTERNS`. */
@@ -71,9 +71,9 @@ export function everyRequest(): RouteRequest[] {
 }
 
 /**
- * The indexes of the routes that match, the deciding one first, found slowly: all routes are compared with the
- * request, and those that match are sorted by a text for each, in which what is more specific comes first. Of those
- * with the same text only the first one counts.
+ * The indexes of the matching routes, the deciding one first, found by a slow and simple method: it compares the
+ * request with all routes, and sorts the matching ones by a text in which the more specific comes first. Of routes with
+ * the same text, only the first counts.
  */
 export function slowlyFound(routes: readonly Route[], request: RouteRequest): number[] {
   const ranks = new Map<string, number>();

@@ -5,17 +5,17 @@ import type { CreatedKey } from '../../../../src/keys/service/management.ts';
 import { Usage } from '../../../../src/features/usage/usage.ts';
 import type { TestKeys } from '../../../support/keys.ts';
 
-/** The permission that a door asks for. */
+/** The permission that each door requires. */
 export const PERMISSION = 'DASHBOARD:READ_ANY';
 
-/** How the requests of a key ended: accepted, forbidden, limited, refused. */
+/** How a key's requests ended: accepted, forbidden, limited, refused. */
 export async function outcomesOf({ keys }: Pick<TestKeys, 'keys'>, { apiKey: key }: CreatedKey): Promise<number[]> {
   await keys.finishActivity();
   const [hour] = (await keys.feature(Usage).byPeriod(key.id)).periods;
   return hour ? OUTCOMES.map((outcome) => hour[outcome]) : [];
 }
 
-/** A door to keys: sends one request with a secret, which needs `DASHBOARD:READ_ANY`. */
+/** A way to send a request with a secret that needs `DASHBOARD:READ_ANY`. */
 export interface Door {
   test: TestKeys;
   send(secret: string): Promise<number>;
