@@ -5,7 +5,7 @@ import { FEATURES } from '../../src/features/index.ts';
 import { ROOT } from '../support/process.ts';
 
 /**
- * Words that mean something else in a file: the usage of a command, edges of a page, sessions of Node and of databases,
+ * Words with another meaning in a file: the usage of a command, edges of a page, sessions of Node and of databases,
  * periods that several features count by, and a member that any feature can have.
  */
 const MEANT_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
@@ -27,7 +27,7 @@ const MEANT_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
   'src/store/postgres/postgres-connection.ts': ['session'],
 };
 
-/** Words of features, as they stand in names of code. */
+/** Features' words, as used in names in code. */
 const WORDS = new Set(
   `completion consent consents contain containment containments edge edges effect effects federation leak leaks mcp nats
   notice notices people person scan session sessions spent transfer usage webhook`.split(/\s+/),
@@ -62,7 +62,7 @@ describe('the features of svc-api', () => {
   });
 });
 
-/** The words of the names in code, in lower case: without comments, texts and the keyword `import`. SQL is code. */
+/** The words of names in code, in lower case, without comments, strings and the keyword `import`. SQL is included. */
 function wordsOf(text: string): Set<string> {
   const code = text
     .replaceAll(/\/\*.*?\*\//gs, '')

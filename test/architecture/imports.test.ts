@@ -5,7 +5,10 @@ import { cycleIn, importsOf } from '../../scripts/imports.ts';
 import { FEATURES } from '../../src/features/index.ts';
 import { ROOT } from '../support/process.ts';
 
-/** The imports allowed between rooms. Files beside the rooms, and `service`, put the parts together: they may import all. */
+/**
+ * Allowed imports between rooms. Files outside rooms and `service` may import everything, because they assemble the
+ * parts.
+ */
 const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string[] }> = {
   commands: { any: ['cli', 'keys', 'log', 'features/index'], type: ['*'], dynamic: ['*'] },
   cli: {
@@ -28,10 +31,12 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   keys: { any: ['features/identities'] },
 };
 
-/** Rooms of the core that each feature may import. Its commands may also import those that the core's commands may. */
+/**
+ * Rooms of the core that each feature may import. A feature's commands may also import what the core's commands may.
+ */
 const FOR_FEATURES = ['feature', 'config', 'store', 'http', 'graphql', 'remote', 'limits', 'keys', 'log', 'version'];
 
-/** The rooms of `keys`, in the order in which they may import each other: each those that stand before it. */
+/** The rooms of `keys`. Each may import only those before it. */
 const ROOMS_OF_KEYS = [
   'secret',
   'basics',
@@ -48,13 +53,13 @@ const ROOMS_OF_KEYS = [
   'operations',
 ];
 
-/** Files that browsers load without the door beside them, which needs Node. */
+/** Files that browsers load directly, because the room's door needs Node. */
 const FOR_BROWSERS = new Set(['src/keys/permissions/meanings.ts']);
 
-/** Second doors of rooms, which are loaded by what needs them alone. */
+/** Second doors of rooms, for callers that load them on demand. */
 const SECOND_DOORS = new Set(['src/store/whole-store.ts']);
 
-/** In which folders a package may be imported; as a type only with `type:`. Packages that are not named may be imported nowhere. */
+/** The folders that may import a package; with `type:`, only its types. Other packages must not be imported. */
 const PACKAGES: Record<string, string[]> = {
   '@oclif/core': ['commands', 'cli', 'type:plugin'],
   '@inquirer/core': ['cli/prompts'],
@@ -85,11 +90,11 @@ const PACKAGES: Record<string, string[]> = {
   dataloader: ['graphql'],
   yaml: ['yaml'],
   valibot: ['config', 'features'],
-  // The check of Node's version, which must also run where nothing of ours can be loaded yet.
+  // Checks Node's version before any of our modules can load.
   'bin/node-version.js': ['store', 'cli'],
 };
 
-/** Packages of one feature, of prompts, or of the configuration. A program loads them when it uses that. */
+/** Packages of one feature, of prompts, or of the configuration. A program loads them on first use. */
 const LOADED_WHEN_USED = [
   '@inquirer/core',
   '@inquirer/figures',
@@ -160,9 +165,9 @@ describe('imports', () => {
       SOURCES.filter((path) => path.endsWith('/index.ts') && !/\/commands\/|^src\/features\/index\.ts$/.test(path)),
     );
     const fromOutside = IMPORTS.filter(({ from, to }) => {
-      // The list of features has only what each one declares.
+      // The list of features contains only declarations.
       if (from === 'src/features/index.ts' && to.endsWith('/feature.ts')) return false;
-      // A function for programs puts parts together, as commands do.
+      // A library function assembles parts, as commands do.
       if (from === 'src/features/library.ts' && to.endsWith('/library.ts')) return false;
       const outermost = [...doors].find((door) => isWithin(dirname(door), to) && !isWithin(dirname(door), from));
       return outermost !== undefined && to !== outermost;
@@ -170,7 +175,7 @@ describe('imports', () => {
     const alone = new Set(fromOutside.filter(({ kind }) => kind === 'dynamic').map(({ to }) => to));
     const past = fromOutside.filter(({ to }) => !alone.has(to) && !FOR_BROWSERS.has(to) && !SECOND_DOORS.has(to));
     assert.deepEqual(past, []);
-    // All of keys is loaded together: nothing there is worth a door of its own.
+    // All of `keys` is loaded at once, so it has no parts to load on demand.
     const loadedAlone = [...alone].filter((path) => folderOf(path) === 'keys');
     assert.deepEqual(loadedAlone, []);
     const needless = [...FOR_BROWSERS, ...SECOND_DOORS].filter((path) => !fromOutside.some(({ to }) => to === path));
@@ -179,7 +184,7 @@ describe('imports', () => {
 
   it('within a room are of its files, not of its index.ts', () => {
     const round = IMPORTS.filter(({ from, to, kind }) => {
-      // Commands of a feature load its rules when they run, and the list of features is of no room.
+      // Commands of a feature load its rules when they run. The list of features belongs to no room.
       if (kind !== 'import' && (isOfCommands(from) || to === 'src/features/index.ts')) return false;
       return to.endsWith('/index.ts') && isWithin(dirname(to), from);
     });
@@ -253,7 +258,7 @@ function ruleFor(path: string): (typeof FOLDERS)[string] | undefined {
   if (!feature) return FOLDERS[here];
   const any = [...FOR_FEATURES, ...(feature.needs ?? []).map((needed) => `features/${needed}`)];
   if (path === `src/${here}/library.ts`) any.push('service');
-  // Some go through all features, such as for their metrics.
+  // Some iterate over all features, for example for metrics.
   if (!isOfCommands(path)) return { any, dynamic: ['features/index'] };
   const { any: own } = FOLDERS.cli!;
   return { any: [...any, 'cli', ...own], type: ['*'], dynamic: ['*'] };
@@ -264,7 +269,7 @@ function isOfCommands(path: string): boolean {
   return /^src\/features\/[^/]+\/(commands|cli)\//.test(path);
 }
 
-/** True if a file is a place below src, or is in its folder. */
+/** True if a path is this place below src, or inside it. */
 function isIn(place: string, path: string): boolean {
   return path.startsWith(`src/${place}/`) || path.startsWith(`src/${place}.`);
 }
@@ -273,14 +278,14 @@ function isWithin(folder: string, path: string): boolean {
   return path.startsWith(`${folder}/`);
 }
 
-/** The folder below src, that of a feature, or the name of a file beside the folders. */
+/** The folder below src, the folder of a feature, or the name of a file beside the folders. */
 function folderOf(path: string): string {
   const [, first = '', second, third] = path.split('/');
   if (first === 'features' && third) return `${first}/${second}`;
   return dirname(path) === 'src' ? first.replace(/\.ts$/, '') : first;
 }
 
-/** The part of a folder: a folder in it, or the name of a file. */
+/** The subfolder or file within a folder. */
 function roomOf(path: string): string {
   return path
     .slice(`src/${folderOf(path)}/`.length)

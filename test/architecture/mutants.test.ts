@@ -21,7 +21,7 @@ describe('mutation testing', () => {
       const [, file, original] = /^(.+?\.ts): (.+) → .+$/.exec(mutant)!;
       const source = readFileSync(join(ROOT, file!), 'utf8').replaceAll(/\s+/g, ' ');
       let at = 0;
-      // A long one is named by its start and its end.
+      // `…` stands for the middle of a long text.
       for (const part of original!.split('…')) {
         at = source.indexOf(part, at);
         assert.ok(at >= 0, mutant);

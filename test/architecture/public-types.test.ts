@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { publicNames } from '../../scripts/library-surface.ts';
 
-/** The most functions, classes and constants that the library exports, so that a reader can learn them all. */
+/** The maximum of exported functions, classes and constants, so that a reader can learn them all. */
 const MOST = 40;
 
 describe('the library', () => {
@@ -29,7 +29,7 @@ describe('the library', () => {
       Array.from(text.matchAll(/^ +(?:readonly |get )*key(?:\?|\(\))?: (.+)$/gm), ([, type]) => type),
     );
     assert.ok(members.length > 2);
-    // Issues of a Standard Schema have the keys of a path.
+    // A Standard Schema issue has the keys of a path.
     const allowed = new Set<string | undefined>(['string;', 'PropertyKey;']);
     assert.deepEqual(
       members.filter((type) => !allowed.has(type)),

@@ -5,7 +5,7 @@ import { errorText, referenceOf } from '../support/errors.ts';
 
 const LONG = 'x'.repeat(101);
 
-/** The value of a flag, the code, and what the message has to say. */
+/** The value of a flag, the error code, and a pattern for the message. */
 type Row = readonly [value: string, code: string, says: RegExp];
 
 const NAMES: readonly Row[] = [

@@ -15,7 +15,7 @@ describeOnEach('a signal while a key is created', () => {
   });
   afterEach(() => test.store.close());
 
-  /** Replaces the key "CI", and gets a signal before the secret is printed. */
+  /** Replaces the key "CI", with a signal before the secret is printed. */
   const replace = (signal?: NodeJS.Signals) =>
     deliverSecrets<NewSecret, unknown>(
       { deliver: ({ key: secret }) => void printed.push(secret) },
@@ -60,7 +60,7 @@ describeOnEach('a signal while a key is created', () => {
         deliver: ({ key: secret }) => {
           printed.push(secret);
           process.kill(process.pid, 'SIGTERM');
-          // The test handles the signals that would end the process.
+          // Otherwise these signals would end the test's process.
           process.on('SIGTERM', relay);
         },
       },

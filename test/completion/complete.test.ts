@@ -11,7 +11,7 @@ import { type Finished, runCli } from '../support/process.ts';
 import { runProgramHere } from '../support/program-here.ts';
 import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
 
-/** Answers a shell for a line, whose end is the cursor, in this process unless told otherwise. */
+/** The completion of a line with the cursor at its end, by default run in this process. */
 function ask(
   shell: string,
   line: string,
@@ -24,7 +24,7 @@ function ask(
 
 const NOTHING: Finished = { stdout: '', stderr: '', code: 0, signal: null };
 
-/** The words that a shell gets, without the line before them. */
+/** The candidates that a shell gets, without the line before them. */
 async function words(shell: string, line: string, env: NodeJS.ProcessEnv = {}): Promise<string[]> {
   const { stdout, stderr, code } = await ask(shell, line, env);
   assert.deepEqual([stderr, code], ['', 0]);
@@ -46,7 +46,7 @@ describeOnEach('completion of names', (dialect) => {
     assert.deepEqual(await words('zsh', "svc-api apikey show 'CI d", env), ['CI deploy']);
     assert.deepEqual(await words('fish', 'svc-api apikey show --name=CI\\ d', env), ['--name=CI deploy']);
     assert.deepEqual(await words('fish', 'svc-api apikey show ', env), ['CI deploy', 'CI test', 'Zoë 2']);
-    // Decomposed, as some keyboards type it.
+    // Decomposed, as some keyboards send it.
     assert.deepEqual(await words('bash', 'svc-api apikey show Zoe\u0308', env), ['Zoë\\ 2']);
   });
 

@@ -9,7 +9,7 @@ import { needsPrograms } from '../support/skip.ts';
 
 const PAGE = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
 
-/** Lines as they are typed, with the words that they become. */
+/** Lines as typed, with the completed words. */
 const ROWS: readonly (readonly [string, string])[] = [
   ['svc-api api\tcr\t', '(apikey)(create)'],
   ['svc-api ser\t', '(serve)'],
@@ -27,7 +27,7 @@ const ROWS: readonly (readonly [string, string])[] = [
     'svc-api apikey --permissions DOCKER:READ_ANY,VM\tD\tO\t',
     '(apikey)(--permissions)(DOCKER:READ_ANY,VMS:DELETE_OWN)',
   ],
-  // Names have spaces, and letters of all scripts.
+  // Names with spaces and non-Latin letters.
   ['svc-api apikey show CI\td\t', '(apikey)(show)(CI deploy)'],
   ['svc-api apikey show CI\\ d\t', '(apikey)(show)(CI deploy)'],
   ['svc-api apikey show "CI d\t', '(apikey)(show)(CI deploy)'],
@@ -44,14 +44,14 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['svc-api apikey import pla\t', '(apikey)(import)(plain.yaml)'],
   ['svc-api apikey scan --revoke one\\ fi\t', '(apikey)(scan)(--revoke)(one file)'],
   ['svc-api apikey apply --secrets-dir one\t', '(apikey)(apply)(--secrets-dir)(one folder)'],
-  // Nothing is made up elsewhere.
+  // Nothing is completed elsewhere.
   ['svc-api apikey show pla\t', '(apikey)(show)(pla)'],
   ['svc-api apikey --name bac\t', '(apikey)(--name)(bac)'],
   ['svc-api apikey create --description pla\t', '(apikey)(create)(--description)(pla)'],
   ['svc-api apikey exec --roles ADMIN -- pla\t', '(apikey)(exec)(--roles)(ADMIN)(--)(pla)'],
 ];
 
-/** Runs the page's block for a shell, as that user. */
+/** Runs the page's block for a shell as a user. */
 async function paste(block: string, { env }: User): Promise<void> {
   const [, script] = new RegExp(`^\`\`\`${block}\\n(.*?)^\`\`\`$`, 'ms').exec(PAGE)!;
   const { code, stderr } = await finished(spawn('bash', ['-ec', script!], { env: cleanEnv(env) }));

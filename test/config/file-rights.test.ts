@@ -12,7 +12,7 @@ import { migratedStore, tempFolder } from '../support/temp.ts';
 
 const WORDS = { what: 'The file', remedy: 'Name another one.' };
 
-/** A file of all rights, as Windows shows each one. */
+/** A file with all permissions, as Windows reports every file. */
 function writable(name: string, text: string): string {
   const path = join(tempFolder(), name);
   writeFileSync(path, text);
@@ -20,7 +20,7 @@ function writable(name: string, text: string): string {
   return path;
 }
 
-/** Each reads a file that all users could write if its mode were true. */
+/** Readers of files, which would refuse a mode that lets others write. */
 const READERS: Readonly<Record<string, () => Promise<() => unknown>>> = {
   'svc-api.yaml': async () => {
     const path = writable('svc-api.yaml', 'resources: [BACKUP]\n');

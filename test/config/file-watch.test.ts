@@ -17,7 +17,7 @@ describe('a watched file', () => {
     watch = new FileWatch([path], (work) => due.push(work));
   });
 
-  /** Lets it look at the file once. */
+  /** Triggers one check of the file. */
   const look = async () => {
     due.shift()!();
     await until(() => due.length > 0);
@@ -47,7 +47,7 @@ describe('a watched file', () => {
     watch.stop();
     writeFileSync(path, 'two');
     due.shift()!();
-    // The file system answers requests in their order.
+    // The file system answers requests in order.
     await import('node:fs/promises').then(({ stat }) => stat(path));
     assert.deepEqual([due, changes], [[], 0]);
   });

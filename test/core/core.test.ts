@@ -6,7 +6,7 @@ import { runProgramHere } from '../support/program-here.ts';
 import { startServe } from '../support/serve.ts';
 import { tempStore } from '../support/temp.ts';
 
-/** The core in use, as it is without any feature: `npm run without -- all` runs this on a copy that has none. */
+/** The core without any feature: `npm run without -- all` runs this on a copy without features. */
 describeAlwaysOnEach('the core', () => {
   it('creates, lists, rotates and deletes keys, serves GraphQL and checks bearer tokens', async () => {
     const database = tempStore();

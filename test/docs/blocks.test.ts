@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 
-/** In the order in which a reader has them: the README leads to the tour, and both to the others. */
+/** In reading order: the README leads to the tour, and both to the other pages. */
 const PAGES = [
   ...new Set([
     'README.md',
@@ -12,10 +12,10 @@ const PAGES = [
     ...globSync(['docs/**/*.md', 'examples/*/README.md'], { cwd: ROOT }).toSorted(),
   ]),
 ];
-/** Things that outlive a block: a server, in the shell that started it. */
+/** A server outlives its block, in the shell that started it. */
 const SERVER =
   /^(?:(?:svc-api|\.\/run\.js|npx acme) (?:serve|guard|edge)(?= |$)|node -e 'http\.createServer|npm start|node server\.js)/;
-/** Variables that a shell sets for all commands after it. */
+/** Variables that a shell sets for all later commands. */
 const PLACE = /\bSVC_API_(?:DATABASE|CONFIG|SERVER|KEY)\b/g;
 
 const readPage = (page: string) => readFileSync(join(ROOT, page), 'utf8');
@@ -26,15 +26,15 @@ const linesOf = (block: string) =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** The commands of a page's blocks, one a line, with nothing of the documents that they write. */
+/** The commands in a page's blocks, one per line, without the content of the files that they write. */
 const commandsOf = (page: string): string[][] =>
   blocksOf(page).map((block) => linesOf(block.replaceAll(/<<'END'\n.*?^END$/gms, '')));
 
-/** The name of a key that a command creates or deletes. */
+/** The name of the key that a command creates or deletes. */
 const nameIn = (command: string) =>
   /(?:--name[ =]|\b(?:create|delete) (?!-))("[^"]*"|[^\s)]+)/.exec(command)?.[1]?.replaceAll('"', '');
 
-/** A home in which all blocks of all pages are run. */
+/** A home folder in which all blocks of all pages run. */
 class Home {
   readonly failures: string[] = [];
   readonly #names = new Set<string>();
@@ -53,7 +53,7 @@ class Home {
     const verb = /(\S+)(?: apikey)? (?:--)?(create|delete)\b/.exec(command);
     const name = verb && nameIn(command);
     if (!verb || !name || command.includes('--dry-run')) return;
-    // Hosts, services and containers have stores of their own.
+    // Hosts, services and containers have their own stores.
     const program = /\b(?:service-keys|acme|garden|docker exec|kubectl)\b/.exec(command)?.[0] ?? '';
     const key = [program, program === '' ? this.#database : '', name].join('|');
     if (verb[2] === 'delete') this.#names.delete(key);
@@ -107,7 +107,7 @@ describe('the shell blocks of all pages, run in one home', () => {
           started += 1;
           const isBehind = /&(?: |$)/.test(command.replaceAll('&&', ''));
           if (!isBehind) {
-            // Ctrl-C ends it, and what comes after it would never run.
+            // Ctrl-C ends it, so commands after it would never run.
             assert.equal(index, block.length - 1, `${page}: ${command}`);
             continue;
           }

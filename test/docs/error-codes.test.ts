@@ -9,7 +9,7 @@ allFeatures();
 const EXPLAINED = Object.keys(errorTable());
 const ALL = [...EXPLAINED, ...Object.keys(HTTP_ERRORS)];
 
-/** The sources without the declarations of codes. */
+/** The sources, without the files that declare codes. */
 const SOURCES = globSync('src/**/*.{ts,tsx}', {
   cwd: ROOT,
   exclude: ['src/keys/basics/error-codes/**', 'src/features/*/errors.ts'],
@@ -17,7 +17,7 @@ const SOURCES = globSync('src/**/*.{ts,tsx}', {
   .map((file) => readFileSync(join(ROOT, file), 'utf8'))
   .join('\n');
 
-/** Codes that errors are made with, that stand in `extensions: { code: '…' }`, and in pairs of a cause and a code. */
+/** Codes in errors, in `extensions: { code: '…' }`, and in pairs of a cause and a code. */
 const WRITTEN = [
   /\bcode: '([A-Z]+_[A-Z_]+)'/g,
   /'(STORE_[A-Z_]+)'/g,

@@ -33,7 +33,7 @@ describe(PAGE, () => {
     const server = await startAskedServer();
     for (const [name, path] of Object.entries(ASKING).map(([name, ask]) => [name, ask({}).target.replace(/\/$/, '')])) {
       assert.ok(text.includes(`\`${path}\``), path);
-      // It exists: what is missing is what a proxy says.
+      // The endpoint exists: only the proxy's headers are missing.
       await server.send({ target: name === 'envoy' ? `${path}/` : path!, headers: [] });
       const { reason } = server.lines.at(-1)!.fields as { reason: string };
       assert.equal(reason, 'contract');

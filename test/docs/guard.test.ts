@@ -15,7 +15,7 @@ const PAGE = 'docs/guard.md';
 const PROXIES = 'docs/proxies.md';
 const RECIPES = 'examples/guard/README.md';
 
-/** The configuration that the page says to write into `svc-api.yaml`. */
+/** The `svc-api.yaml` on the page. */
 function configIn(block: string) {
   const file = join(tempFolder(), 'svc-api.yaml');
   writeFileSync(file, block);

@@ -5,7 +5,7 @@ import { ROOT } from '../support/process.ts';
 
 const MAX_BYTES = 100_000;
 
-/** The pictures that a document shows, with what is said of each to those who do not see it. */
+/** The pictures in a document, with their alternative texts. */
 function imagesOf(document: string): { path: string; alt: string | undefined }[] {
   const text = readFileSync(join(ROOT, document), 'utf8');
   return Array.from(text.matchAll(/<(?:img|source) [^>]*?\b(?:src|srcset)="([^"]+)"[^>]*>/g), ([tag, target]) => ({

@@ -24,7 +24,7 @@ import { KEPT_DAYS } from '../../src/features/usage/usage.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
-/** From the specification, with the fields that it counts up. */
+/** The root fields in the specification, with their fields. */
 const QUERY = {
   me: '(): ApiKey',
   online: '(): Boolean',

@@ -19,7 +19,7 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const [COMMANDS, OBJECTS] = read('docs/json.md').split('\n## Objects\n') as [string, string];
 const DOCUMENTS = Array.from(COMMANDS.matchAll(/^```text\n(.*?)^```$/gms), ([, block]) => block!).join('');
 const commands = await ownCommands();
-/** Waits for somebody who agrees. What it prints has no key. */
+/** Waits for approval, and prints no key. */
 const WAITING = 'login';
 
 /** A document that a command printed. */
@@ -82,7 +82,7 @@ describe('docs/schema.graphql', () => {
   });
 });
 
-/** Runs every command that has --json, so that it prints what it can. */
+/** Runs every command with --json. */
 async function printAll(): Promise<Printed[]> {
   const cli = testCli();
   const folder = tempFolder();
@@ -204,7 +204,7 @@ async function printAll(): Promise<Printed[]> {
   return printed;
 }
 
-/** The documents of a page: of which commands they are, and which names they have. */
+/** The documents on a page: their commands and field names. */
 function sectionsOf(text: string): { verbs: string[]; names: string[] }[] {
   return text.split(/(?<=^(?!\/\/).*\n)(?=\/\/)/m).map((section) => {
     const [title] = section.replace(/^\/\/ /, '').split(/[:;(\n]|, if/, 1) as [string];
@@ -217,7 +217,7 @@ function namesIn(text: string): string[] {
   return Array.from(text.matchAll(/["`](\w+)["`]/g), ([, name]) => name!);
 }
 
-/** The names of all fields; values of a key before and after a change have names of their own. */
+/** The names of all fields. Values before and after a change have other names. */
 function namesOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(namesOf);
   if (typeof value !== 'object' || value === null) return [];
@@ -226,7 +226,7 @@ function namesOf(value: unknown): string[] {
   );
 }
 
-/** The fields of a document that are called "key" and have no secret, or have a key and are not called "apiKey". */
+/** Fields named "key" without a secret, and fields with a key not named "apiKey". */
 function misnamed(value: unknown, path = ''): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, each]: [string, unknown]) => {

@@ -12,7 +12,7 @@ const DOCUMENTS = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], {
 /** A document without its code blocks. */
 const textOf = (document: string) => readFileSync(join(ROOT, document), 'utf8').replaceAll(/^ *(```+).*?^ *\1$/gms, '');
 
-/** The targets of its links: of `[text](target)`, and of `[text]: target` on a line of its own. */
+/** The link targets of `[text](target)` and of `[text]: target` on a separate line. */
 function linksOf(document: string): string[] {
   const links = textOf(document)
     .replaceAll(/`[^`]*`/g, '')
@@ -20,7 +20,7 @@ function linksOf(document: string): string[] {
   return Array.from(links, ([, inline, reference]) => (inline ?? reference)!);
 }
 
-/** The anchors of its headings, as GitHub makes them. */
+/** The anchors of the headings, as GitHub makes them. */
 function anchorsOf(document: string): string[] {
   const slugger = new GithubSlugger();
   const headings = textOf(document).matchAll(/^#+ (.+)$/gm);

@@ -3,7 +3,7 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../support/process.ts';
 
-/** Sources that people paste from: pages, examples, and output of commands. */
+/** Sources of pasted commands: pages, examples, and output. */
 const FILES = globSync(
   [
     'README.md',
@@ -17,13 +17,13 @@ const FILES = globSync(
   { cwd: ROOT, exclude: ['**/node_modules/**', '**/images/**'] },
 ).filter((path) => statSync(join(ROOT, path)).isFile());
 
-/** The commands in a text that begin with a program, of one line each. */
+/** The one-line commands in a text that start with a program. */
 function commandsOf(text: string, program: RegExp): string[] {
   const begin = new RegExp(`(?<![\\w.@/-])(?:${program.source})(?![\\w-])[^\\n|\`]*`, 'g');
   return text.replaceAll(/\\+\n\s*/g, ' ').match(begin) ?? [];
 }
 
-/** The commands of all files of which something is wrong. */
+/** The invalid commands in all files. */
 const wrong = (program: RegExp, isWrong: (command: string) => boolean) =>
   FILES.flatMap((path) =>
     commandsOf(readFileSync(join(ROOT, path), 'utf8'), program)

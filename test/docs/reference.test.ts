@@ -15,7 +15,7 @@ interface KeyPage {
 }
 
 const catalog = createCatalog();
-/** The list after a word, such as `Resources: A, B.` */
+/** The list after a word, as in `Resources: A, B.` */
 const listAfter = (word: string) =>
   new RegExp(`^${word}: ([^.]+)\\.`, 'm').exec(read('docs/reference.md'))![1]!.split(/,\s+/);
 

@@ -16,7 +16,7 @@ describe('the bill of materials', () => {
   const versions = new Map(bom.components.map(({ name, version }) => [name, version]));
 
   it('has each package whose code is in dist', () => {
-    // CommonJS files have their names there; the licenses are of all packages.
+    // CommonJS files contain their names; the licenses cover all packages.
     const inBundle = globSync('dist/**/*.js', { cwd: ROOT }).flatMap((file) =>
       Array.from(
         read(file).matchAll(/"node_modules\/(?:[^"]*node_modules\/)?((?:@[^/"]+\/)?[^/"]+)\//g),

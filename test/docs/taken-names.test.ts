@@ -17,7 +17,7 @@ interface Named {
   readonly arguments?: readonly Named[];
 }
 
-/** Names beside those of labels, wherever GraphQL has labels, and arguments beside filters. */
+/** Names of other fields where GraphQL has labels, and other arguments beside filters. */
 function namesInSchema(): string[] {
   const names: string[] = [];
   const namesOf = (nodes: readonly Named[] = []) => nodes.map(({ name }) => name.value);
@@ -33,14 +33,14 @@ function namesInSchema(): string[] {
   return names;
 }
 
-/** Names of fields in the JSON of a key, without those of objects in it. */
+/** Field names in the JSON of a key, without those of nested objects. */
 function namesInJson(): string[] {
   const [, after = ''] = read('docs/json.md').split('A `KEY` has');
   const [, key = ''] = /```text\n\{(.*?)```/s.exec(after) ?? [];
   return Array.from(key.replaceAll(/\{[^{}]*\}/g, '').matchAll(/"([A-Za-z0-9]+)"/g), ([, name]) => name!);
 }
 
-/** Names of fields in the forms of the console, which are parameters of its addresses as well. */
+/** Field names in the console's forms, which are also query parameters. */
 function namesInForms(): string[] {
   return globSync('src/features/console/**/*.tsx', { cwd: ROOT }).flatMap((file) =>
     Array.from(

@@ -5,7 +5,10 @@ import { BUDGET, RequestBudget, Turns, writeData } from '../../src/graphql/execu
 describe('the data of an answer', () => {
   const LONG = 'x'.repeat(60_000);
 
-  /** The text written when the request's turn is over and others wait, and whether these had theirs before. */
+  /**
+   * The response text when the turn of the request is over and others wait, and whether the others ran before it was
+   * written.
+   */
   async function write(data: Record<string, unknown>): Promise<{ text: string; hasWaited: boolean }> {
     const turns = new Turns(0);
     turns.begin();

@@ -35,7 +35,7 @@ describeOnEach('a time in the store that is none', () => {
       [-9_000_000_000_000_000, '0000-01-01T00:00:00.000Z'],
     ] as const) {
       await setAll(time);
-      // A use before anything existed is neither a use since the rotation nor the last one.
+      // A use before all keys existed counts neither as the last use nor as one since the rotation.
       const lastOf = time < 0 ? null : told;
       const fields = { createdAt: told, lastUsedAt: told };
       const rotation = { previousLastUsedAt: lastOf };

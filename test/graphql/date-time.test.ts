@@ -63,7 +63,7 @@ describe('a DateTime', () => {
   });
   after(() => test.stop());
 
-  /** The answers where it stands in the document, and in a variable. */
+  /** The answers with a literal and with a variable. */
   const bothWays = (at: unknown) =>
     Promise.all([
       query(test.url, secret, `{ echo(at: ${JSON.stringify(at)}) }`),

@@ -32,7 +32,7 @@ describeOnEach('a key cannot grant more than it holds', () => {
     });
   const all = async () => (await test.keys.list({}, OPERATOR)).keys;
 
-  /** The request of a key, and the permissions that the answer says it lacks: the first of many. */
+  /** A key's grants, the permissions that the error reports missing (the first of many), and their number. */
   const escalations: [grants: object, missing: string[], count: number][] = [
     [
       { roles: ['GUEST'] },

@@ -14,7 +14,7 @@ const later = async <Value>(value: Value) => value;
 const fail = (message: string): never => {
   throw new Error(message);
 };
-/** Promises that are not of the class `Promise`. */
+/** Promises of another class than `Promise`. */
 const thenable = <Value>(value: Value) => {
   const promise = later(value);
   // oxlint-disable-next-line unicorn/no-thenable -- it is what resolvers may return
@@ -143,17 +143,17 @@ function pathOf(path: object | undefined): unknown[] {
   return path ? [...pathOf(prev), key, typename] : [];
 }
 
-/** Turns never end: waiting for one would decide what fails first. */
+/** Turns never end, because waiting for one would change what fails first. */
 const turns = new Turns(Infinity);
 const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns) }) as unknown as BudgetedContext;
 turns.begin();
 const written = (result: ExecutionResult) => {
   const errors = errorsInOrder(result).map((error) => formatGraphQLError(error, { log: NO_LOG, requestId: undefined }));
-  // Nothing is executed here if a condition of the operation itself is null.
+  // If a condition of the operation itself is null, execution does not start.
   return JSON.stringify({ data: result.data ?? null, errors }).replaceAll(/"requestId":"[^"]*"/g, '');
 };
 
-/** The result of graphql-js and `JSON.stringify` for an operation. */
+/** The result of graphql-js and `JSON.stringify`. */
 async function byGraphqlJs(query: string, operationName: string | null, variableValues: object): Promise<string> {
   const result = await execute({
     schema,
@@ -165,7 +165,7 @@ async function byGraphqlJs(query: string, operationName: string | null, variable
   return written(result);
 }
 
-/** Executes an operation whose turn is over each time that it looks. @param onTurn is called in each turn of others */
+/** Executes an operation whose turn is over at each check. @param onTurn called in each turn of others */
 async function executeInterrupted(
   operation: PreparedOperation,
   onTurn: () => unknown = () => {},
@@ -185,7 +185,7 @@ async function executeInterrupted(
 }
 
 describe('a prepared operation', () => {
-  // graphql-js leaves promises behind where an item of a list fails at once, and another one later.
+  // graphql-js leaves unhandled promises if one item of a list fails at once, and another one later.
   before(() =>
     passOverLeaks((reason) => reason instanceof Error && /graphql\/execution\/execute\.js/.test(reason.stack!)),
   );
@@ -204,7 +204,7 @@ describe('a prepared operation', () => {
     let turns = 0;
     const readIn = new Map<number, number>();
     const item = {
-      // With the item itself, four: groups of 20 always end within these.
+      // Four with the item itself: groups of 20 always end within these.
       parts: [1, 2, 3],
       get read() {
         readIn.set(turns, (readIn.get(turns) ?? 0) + 1);
@@ -313,7 +313,7 @@ describe('a prepared operation', () => {
       for (const time of ['first', 'second']) {
         read.length = 0;
         await operation.execute(contextOf(), null);
-        // The resolver of graphql-js reads a method once more to call it.
+        // graphql-js' resolver reads a method once more to call it.
         assert.deepEqual(read, kind === 'method' ? ['a', 'b', 'b', 'c'] : ['a', 'b', 'c'], `${kind}, ${time} time`);
       }
     }
@@ -396,7 +396,7 @@ describe('a prepared operation', () => {
           if (operationName === null && query.includes('query Other')) continue;
           count += 1;
           const prepared = new PreparedOperation(schema, document, operationName, 1);
-          // Then with other values of the conditions, which share the operation.
+          // Then with other values for the conditions, which reuse the operation.
           for (const values of [
             variables,
             { ...variables, one: true },

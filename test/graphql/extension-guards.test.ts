@@ -5,7 +5,7 @@ import { createApp } from '../../src/index.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
-/** A permission that opens nothing of ours. */
+/** A permission that our own fields do not accept. */
 const WEAK = '@requires(resource: WELCOME, action: READ_OWN)';
 const part = (typeDefs: string, resolvers = {}): SchemaExtension => ({ typeDefs, resolvers });
 
@@ -79,7 +79,7 @@ describe("the guards of the schema, against a host's part", () => {
     });
   }
 
-  /** The fields that a host's part replaces, and its SDL and resolvers. */
+  /** Fields that a host's part replaces, with its SDL and resolvers. */
   const replacing: [what: string, typeDefs: string, resolvers: object][] = [
     ['Query.me', '', { Query: { me: () => null } }],
     ['Mutation.deleteApiKeys', '', { Mutation: { deleteApiKeys: () => null } }],

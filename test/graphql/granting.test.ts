@@ -4,7 +4,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
-// Written out from the specification, not taken from src: what is wrong there must not be right here.
+// Written from the specification and not imported from src, so that an error there fails the test.
 const RESOURCES =
   `ACTIVATION_CODE API_KEY ARRAY CLOUD CONFIG CONNECT CONNECT__REMOTE_ACCESS CUSTOMIZATIONS DASHBOARD DISK DISPLAY DOCKER
   FLASH INFO LOGS ME NETWORK NOTIFICATIONS ONLINE OS OWNER PERMISSION REGISTRATION SERVERS SERVICES SHARE VARS VMS WELCOME`.split(
@@ -13,7 +13,7 @@ const RESOURCES =
 const ACTIONS = 'CREATE_ANY CREATE_OWN READ_ANY READ_OWN UPDATE_ANY UPDATE_OWN DELETE_ANY DELETE_OWN'.split(' ');
 
 describeOnEach('a key grants', (dialect) => {
-  // The grants that a key can give are decided without the database.
+  // Grants are decided without the database, so one dialect suffices.
   const resources = dialect === 'sqlite' ? RESOURCES : ['API_KEY', 'DISK', 'DOCKER'];
   let test: TestService;
 
@@ -30,7 +30,7 @@ describeOnEach('a key grants', (dialect) => {
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { permissions { resource actions } } } }',
       { input: { name, permissions: [{ resource, actions: [action] }] } },
     );
-  /** The permissions that a key can hand out, tried one by one, and that each of the others is named in its refusal. */
+  /** The permissions that a key can grant, tried one by one. Each other one must be named in its refusal. */
   async function grantable(secret: string): Promise<string[]> {
     const granted: string[] = [];
     for (const resource of resources) {

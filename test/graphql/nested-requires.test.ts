@@ -8,7 +8,7 @@ const OPEN = '@requires(resource: WELCOME, action: READ_OWN)';
 const DISK = '@requires(resource: DISK, action: READ_ANY)';
 const LOGS = '@requires(resource: LOGS, action: READ_ANY)';
 
-/** Everything that a guarded field would give away was resolved if this is not empty. */
+/** Must stay empty: a resolved value behind a guard would leak. */
 let resolved: string[];
 const reveal = (what: string) => {
   resolved.push(what);

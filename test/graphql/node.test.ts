@@ -5,7 +5,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
-/** As Relay fetches a fragment again. */
+/** The query with which Relay refetches a fragment. */
 const REFETCH = 'query Refetch($id: ID!) { node(id: $id) { __typename ...Row id } } fragment Row on ApiKey { name }';
 
 describeOnEach('node', () => {

@@ -65,7 +65,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     assert.deepEqual([apiKey.name, apiKey.createdBy], ['Child', idOf(owner)]);
     assert.notEqual(apiKey.id, idOf(child));
     assert.deepEqual(await Promise.all([child.secret, grandchild.secret, key].map(gets)), [401, 401, 200]);
-    // A key created by a key of its own is not its own.
+    // A grandchild is not its own.
     await make(
       'Grandchild',
       ['CREATE_OWN'],

@@ -32,7 +32,7 @@ interface Pet {
 }
 type PetContext = GraphQLContext & { pets: Pet[] };
 
-/** The same schema, as each library makes it: `{ pets { name kind asker } }` and `mutation { adopt(name:) { name } }`. */
+/** The same schema made by each library: `{ pets { name kind asker } }` and `mutation { adopt(name:) { name } }`. */
 const SCHEMAS: Readonly<Record<string, () => CreateAppOptions['schema']>> = {
   graphql: () => withGraphql(graphql),
   'another copy of graphql': () => {
@@ -109,7 +109,7 @@ const SCHEMAS: Readonly<Record<string, () => CreateAppOptions['schema']>> = {
     });
   },
   TypeGraphQL: () => {
-    // As decorators would be called: Node runs none.
+    // Called as decorators, which Node cannot run.
     const kinds = { CAT: 'cat', DOG: 'dog' };
     registerEnumType(kinds, { name: 'Kind' });
     class PetType {
@@ -142,7 +142,7 @@ const SCHEMAS: Readonly<Record<string, () => CreateAppOptions['schema']>> = {
   },
 };
 
-/** The same with the classes of graphql, of one copy of it, and with a root type of another name. */
+/** The same with the classes of a copy of graphql, and with a root type of another name. */
 function withGraphql(graphql: typeof import('graphql')): GraphQLSchema {
   const { GraphQLObjectType, GraphQLSchema, GraphQLNonNull, GraphQLList, GraphQLString, GraphQLEnumType } = graphql;
   const text = new GraphQLNonNull(GraphQLString);

@@ -22,7 +22,7 @@ describeOnEach('apiKeys', () => {
   before(async () => {
     test = await startTestService();
     ({ secret } = await createPrincipal(test.keys, { name: 'Key 0', permissions: ['API_KEY:READ_ANY'] }));
-    // Some at the same millisecond: the order must hold among them, too.
+    // Some in the same millisecond, since the order must hold among them, too.
     for (let index = 1; index < 60; index += 1) {
       test.time.now += index % 2;
       await test.keys.create(

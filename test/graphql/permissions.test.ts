@@ -3,7 +3,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
 
-// Written out from the specification, not taken from src: what is wrong there must not be right here.
+// Written from the specification and not imported from src, so that an error there fails the test.
 const RESOURCES =
   `ACTIVATION_CODE API_KEY ARRAY CLOUD CONFIG CONNECT CONNECT__REMOTE_ACCESS CUSTOMIZATIONS DASHBOARD DISK DISPLAY DOCKER
   FLASH INFO LOGS ME NETWORK NOTIFICATIONS ONLINE OS OWNER PERMISSION REGISTRATION SERVERS SERVICES SHARE VARS VMS WELCOME`.split(
@@ -31,7 +31,7 @@ const MUTATIONS = {
 };
 const ALL = { ...QUERIES, ...MUTATIONS };
 
-/** The root fields that are open to each role. */
+/** The root fields that each role can use. */
 const ROLES: Record<string, (keyof typeof ALL)[]> = {
   ADMIN: [
     'me',
@@ -58,7 +58,7 @@ const QUERY = `query ($id: ID) {
   permissions { actions } previewPermissions(roles: [GUEST]) { resource }
   previewApiKey(input: { name: "-", roles: [GUEST] }) { name }
 }`;
-/** Values that are refused behind the permission, so that nothing changes: none but the first gets its way. */
+/** Values that are refused after the permission check, so that nothing changes; only the first succeeds. */
 const MUTATION = `mutation {
   deleteApiKeys(ids: []) { deleted } updateApiKey(input: { id: "none" }) { id }
   setApiKeyEnabled(id: "none", enabled: false) { id } activateApiKeyRotation(id: "none") { id }
@@ -80,7 +80,7 @@ describeOnEach('a root field', (dialect) => {
   });
   after(() => test.stop());
 
-  /** Asks for all root fields with a new key, and checks for each that it answers or is refused. */
+  /** Requests all root fields with a new key, and checks which are refused. */
   async function check(
     grants: { roles?: string[]; permissions?: string[] },
     open: (field: keyof typeof ALL) => boolean,
@@ -129,7 +129,7 @@ describeOnEach('a root field', (dialect) => {
       check({ roles: [role] }, (field) => fields.includes(field)));
   }
 
-  // The effect of a permission is decided without the database.
+  // Permissions are decided without the database, so one dialect suffices.
   for (const resource of dialect === 'sqlite' ? RESOURCES : ['API_KEY']) {
     it(`answers a key with a single permission on ${resource} only where it asks for just that`, async () => {
       for (const action of ACTIONS) {

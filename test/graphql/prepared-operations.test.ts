@@ -11,7 +11,7 @@ describe('prepared operations', () => {
   });
   const prepare = (query: string, name: string | null = null) =>
     operations.prepare(query, name, { document: parse(query), cost: 1 });
-  /** It is kept when it is seen again. */
+  /** Twice, because an operation is kept when it is seen again. */
   const add = (query: string, name: string | null = null) => [prepare(query, name), prepare(query, name)];
   const found = (query: string, name: string | null = null) => operations.find(query, name) !== undefined;
 

@@ -42,7 +42,7 @@ describe('the issues of an input over GraphQL', () => {
       ['NAME_INVALID', 'name'],
       ['DESCRIPTION_INVALID', 'description'],
       ['EXPIRY_INVALID', 'expiresAt'],
-      // About no field, but all.
+      // An error about all fields.
       ['NO_GRANTS'],
     ]);
     assert.equal(code, 'NAME_INVALID');

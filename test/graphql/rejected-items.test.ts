@@ -26,7 +26,7 @@ describe("rejected promises in a list that a host's resolver returns", () => {
   let test: TestKeys;
   let server: TestServer;
   let secret: string;
-  /** The events that would end a process. */
+  /** Events that would end a process. */
   const unhandled: unknown[] = [];
   const note = (error: unknown) => void unhandled.push(error);
   before(async () => {
@@ -47,7 +47,7 @@ describe("rejected promises in a list that a host's resolver returns", () => {
   ] as const)
     it(`do not end the process where ${why}`, async () => {
       const text = name === 'many' ? '{ many { size } }' : '{ strict }';
-      // When it is seen first, and when it is prepared.
+      // Before and after the operation is prepared.
       for (const time of ['first', 'second', 'third']) {
         const { status, body } = await query(server.url, secret, text);
         await yieldToEventLoop();

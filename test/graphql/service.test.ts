@@ -88,7 +88,7 @@ describe('limits, over GraphQL', () => {
   });
 });
 
-/** Asks the app of a library user, without a server. */
+/** Sends a request to an app of the library, without a server. */
 async function askApp(options: CreateAppOptions, secret: string, document: string) {
   const app = await createApp(options);
   const response = await app.request('/graphql', {
@@ -110,7 +110,7 @@ describeOnEach('the health of a service, over GraphQL', (dialect) => {
 
   it('says that the store answers, what it is, and nothing of where it is', async () => {
     const ask = async () => (await askApp({ keys }, secret, HEALTH)).data['health']!;
-    // PostgreSQL is listened to from the first request on.
+    // On PostgreSQL, notifications start with the first request.
     await until(async () => (await ask())['hearsChanges'] === true);
     const { answeredInMs, ...health } = await ask();
     assert.ok(Number(answeredInMs) > 0, `${String(answeredInMs)} ms`);
@@ -130,7 +130,7 @@ describeOnEach('the health of a service, over GraphQL', (dialect) => {
       const { data } = await askApp({ keys }, secret, HEALTH);
       return Number(data['health']!['clockBehind']);
     };
-    // Up to a minute is nothing.
+    // Up to a minute is ignored.
     assert.equal(await behindOf(50_000), 0);
     const behind = await behindOf(3_600_000);
     assert.ok(behind > 3500 && behind <= 3600, `${behind} s`);
@@ -183,7 +183,7 @@ describeOn('postgres', 'the health of a service, over GraphQL,', () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
     const ask = async () => (await query(test.url, secret, HEALTH)).body;
     await until(async () => (await ask()).data!['health']!['hearsChanges' as never] === true);
-    // From now on the key is remembered.
+    // From now on, the key is cached.
     await ask();
     endWait = () => {};
     proxy.block();

@@ -11,7 +11,7 @@ import { collectingLog } from '../support/log.ts';
 
 type Options = Omit<BearerAuthOptions, 'keys'>;
 
-/** The answer to a refused request: its status, challenge, code and message. */
+/** A refusal: status, challenge, code and message. */
 type Refused = readonly [status: string, challenge: string | undefined, code: string, message: string];
 
 const BEARER = 'Bearer realm="svc-api"';
@@ -41,7 +41,7 @@ const malformed = (challenge: string | undefined, message: string): Refused => [
   message,
 ];
 
-/** Options, header lines in which KEY stands for a key, and the answer. */
+/** Options, header lines (KEY stands for a key), and the refusal. */
 const REFUSED: [options: Options, lines: string[], refused: Refused][] = [
   [{}, [], missing(BEARER)],
   [{}, ['X-Api-Key: KEY'], missing(BEARER)],
@@ -125,7 +125,7 @@ const ACCEPTED: [options: Options, lines: string[]][] = [
   [{ credentials: HEADER }, ['X-API-Key: KEY', 'Authorization: Basic BASE64(user:other)']],
 ];
 
-/** The whole answer but for what Node adds by itself. */
+/** The complete answer except for what Node adds. */
 function textOf(
   [status, challenge, code, message]: Refused,
   method = 'GET',
@@ -165,7 +165,7 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
       server = await start({ keys: test.keys, ...options });
     }
 
-    // Secrets are random, and may hold a KEY themselves.
+    // Random secrets can contain "KEY" themselves.
     const written = (line: string) =>
       line
         .replaceAll(/\bKEY/g, secret)
@@ -197,10 +197,10 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
         assert.equal(server.handled(), 2);
       });
 
-    /** Sends the head of a request, does something once that was accepted, and sends the body. */
+    /** Sends the head of a request, runs `between` once it was accepted, and sends the body. */
     async function sendInTwo(key: string, between: () => Promise<unknown>): Promise<string> {
       const credentials = `Authorization: Bearer ${key}`;
-      // A key that is known is accepted at once.
+      // A cached key is accepted at once.
       assert.match(await send([credentials]), /^HTTP\/1\.1 200 /);
       const socket = await connectTo(server.url);
       const continued = once(socket, 'data');

@@ -5,20 +5,20 @@ import { RequestRefused } from '../../src/http/replies.ts';
 const RUNNING = 16;
 const MEBIBYTE = 1024 * 1024;
 
-/** Longer than a test may take, in milliseconds. */
+/** In milliseconds; longer than a test can take. */
 const FOREVER = 600_000;
 
 describe('the admission of large requests', () => {
   let admission: Admission;
-  /** The work that was begun, in its order, and the functions that end it. */
+  /** The work that has started, in order, with functions that end it. */
   let begun: { name: string; end: () => void }[];
-  /** Those that were refused. */
+  /** The refused work. */
   let refused: { name: string; error: unknown }[];
   beforeEach(() => {
     [admission, begun, refused] = [new Admission(FOREVER), [], []];
   });
 
-  /** @returns what is called when its client has gone, undefined unless that is listened for */
+  /** @returns the callback for a disconnected client; undefined if there is none */
   function send(name: string, keyId = 'a', bytes = 100): { gone: (() => void) | undefined } {
     const client: { gone: (() => void) | undefined } = { gone: undefined };
     const onClientGone = (listener: () => void) => {
@@ -32,7 +32,7 @@ describe('the admission of large requests', () => {
     return client;
   }
 
-  /** Ends some that were begun, one after the other. @returns the names of those that are begun then */
+  /** Ends some of the work, one after the other. @returns the names of what starts then */
   async function endSome(count: number): Promise<string[]> {
     await settled();
     const before = begun.length;
@@ -78,7 +78,7 @@ describe('the admission of large requests', () => {
     assert.ok(error instanceof RequestRefused);
     assert.deepEqual([error.status, error.code, error.headers], [503, 'OVERLOADED', { 'Retry-After': '5' }]);
     assert.equal(error.message, 'Too many large requests are waiting. Try again in 5 seconds, or ask for less.');
-    // Its place goes to nobody.
+    // No other request takes its place.
     assert.deepEqual(await endSome(1), []);
     send('next');
     await settled();

@@ -18,7 +18,7 @@ describeOnEach('the networks that a key may be used from', () => {
     count += 1;
     return test.keys.create({ name: `Key ${count}`, roles: ['GUEST'], allowFrom }, OPERATOR);
   };
-  /** A request of a client for which a proxy on this machine forwards. */
+  /** Sends a client's request through a local proxy. */
   const send = async (secret: string, headers: Record<string, string> = {}) => {
     const reply = await fetch(`${test.url}/graphql`, {
       method: 'POST',

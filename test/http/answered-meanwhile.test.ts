@@ -10,12 +10,12 @@ import type { BearerAuthOptions } from '../../src/http/bearer-options.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
-/** Answers requests for /busy by itself, as what bounds the time of an answer does. */
+/** Answers requests for /busy, like a timeout. */
 const answerBusy = ({ url }: IncomingMessage, outgoing: ServerResponse) => {
   if (url === '/busy') outgoing.end('busy');
 };
 
-/** Servers that may answer while a key is checked. They answer with "welcome" those who are accepted. */
+/** Servers that can answer while a key is checked. They answer "welcome" to accepted requests. */
 const SERVERS: Readonly<Record<string, (keys: BearerAuthOptions['keys']) => Promise<RequestListener | Server>>> = {
   'node:http': async (keys) => {
     const auth = bearerAuth({ keys });
@@ -63,7 +63,7 @@ for (const [name, make] of Object.entries(SERVERS))
   describe(`an answer of something else while bearerAuth checks a key, by ${name},`, () => {
     let test: TestKeys;
     let server: Server;
-    /** The events that would end a process. */
+    /** Events that would end a process. */
     const unhandled: unknown[] = [];
     const note = (error: unknown) => void unhandled.push(error);
     before(async () => {
@@ -81,7 +81,7 @@ for (const [name, make] of Object.entries(SERVERS))
     });
 
     it('is the only one', async () => {
-      // The store is asked about its limit.
+      // Its limit needs a request to the store.
       const limited = await test.keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['100/h'] }, OPERATOR);
       for (const [path, key, answer] of [
         ['/busy', limited.key, 'busy'],

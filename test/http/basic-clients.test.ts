@@ -15,7 +15,7 @@ import { tempFolder } from '../support/temp.ts';
 
 const run = promisify(execFile);
 const COMMIT = '1'.repeat(40);
-/** The branches that a git server announces. */
+/** The branches that a git server advertises. */
 const ADVERTISED = `001e# service=git-upload-pack\n0000${packet(`${COMMIT} HEAD\0\n`)}0000`;
 
 function packet(line: string): string {
@@ -41,7 +41,7 @@ describe('Basic authentication', () => {
     server = await listen({ app, host: '127.0.0.1', port: 0 });
   }
 
-  /** The output of git when it asks for a password and gets this one. */
+  /** The output of git with this password. */
   async function git(password: string): Promise<string> {
     const folder = tempFolder();
     writeFileSync(join(folder, 'ask'), `#!/bin/sh\necho '${password}'\n`, { mode: 0o700 });

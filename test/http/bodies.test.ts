@@ -192,7 +192,7 @@ describe('a body', () => {
         earlier.write(head + chunk(GOOD));
         const answer = readToEnd(socket);
         socket.write(head.replace(from, to) + chunk(GOOD));
-        // Before the time is over in which a request must have arrived.
+        // Before the timeout for the arrival of a request.
         const first = await Promise.race([answer, readToEnd(earlier).then(() => 'the earlier one ended')]);
         assert.match(first, new RegExp(`^HTTP/1\\.1 ${status} `));
         earlier.destroy();

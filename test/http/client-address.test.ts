@@ -10,7 +10,7 @@ import { tempFolder } from '../support/temp.ts';
 
 const TRUST = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '2001:db8:ffff::/48'];
 
-/** The address of a request with these header lines, from this peer. */
+/** The client address for these header lines and this peer. */
 function addressOf(peer: string | undefined, lines: readonly string[], trust = TRUST) {
   const raw = lines.flatMap((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]);
   return new ClientAddresses(trust).of({ peer: () => peer, header: (name) => headerValue(raw, name) });

@@ -20,7 +20,7 @@ import { ROOT } from '../support/process.ts';
 const BUILT = readFileSync(join(ROOT, 'dist/client.js'), 'utf8');
 const PROGRAM = new Script(`${transformSync(BUILT, { format: 'iife', globalName: 'client' }).code} client`);
 
-/** The built client in a global scope that has what Workers have, and nothing of Node. */
+/** The built client in a global scope like that of Workers, without Node. */
 function load(more: object = {}): { createClient: typeof createClient } {
   const web = { AbortSignal, crypto, fetch, performance, Response, TextDecoder, TextEncoder, URL, URLSearchParams };
   const context = createContext({ ...web, ...more }, { codeGeneration: { strings: false, wasm: false } });

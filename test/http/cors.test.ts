@@ -7,7 +7,7 @@ import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts
 
 const PAGE = 'https://app.example.org';
 const EXPOSED = 'RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id';
-/** The headers that only an answer to a page of another origin has. */
+/** Headers of answers to other origins only. */
 const CORS_HEADER = /^(?:access-control-.*|vary)$/;
 
 describe('a page of another origin', () => {
@@ -24,7 +24,7 @@ describe('a page of another origin', () => {
     await Promise.all(running.splice(0).map((server) => server.stop(0)));
   });
 
-  /** Two servers, where requests are handled by Node and by Hono. */
+  /** Starts two servers, one with Node's adapter and one with Hono's. */
   async function start(cors: CreateAppOptions['cors'], keys = test.keys): Promise<string[]> {
     const app = await createApp({ keys, ...(cors && { cors }) });
     const outer = new Hono()
@@ -35,7 +35,7 @@ describe('a page of another origin', () => {
     return running.map(({ url }) => url);
   }
 
-  /** Asks all servers, which must say the same, and returns the status and the headers that concern CORS. */
+  /** Calls all servers, which must agree. @returns the status and the headers about CORS */
   async function ask(
     urls: readonly string[],
     path: string,
@@ -47,7 +47,7 @@ describe('a page of another origin', () => {
       urls.map(
         (url) =>
           new Promise<{ status: number | undefined; cors: Record<string, unknown> }>((resolve, reject) => {
-            // Not by fetch, which sends no Origin.
+            // Not with fetch, which does not send Origin.
             const sent = request(url + path, { method, headers, agent: false }, (reply) => {
               const entries = Object.entries(reply.headers).filter(([name]) => CORS_HEADER.test(name));
               assert.equal(reply.headers['x-content-type-options'], 'nosniff');

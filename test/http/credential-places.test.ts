@@ -10,7 +10,7 @@ const HEADER: CredentialPlace[] = [{ header: 'X-Api-Key' }];
 const ALL: CredentialPlace[] = ['bearer', { header: 'X-Api-Key' }, 'basic', { header: 'Private-Token' }];
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
-/** Header lines as Node has them. */
+/** Turns header lines into Node's flat list. */
 const raw = (lines: readonly string[]) =>
   lines.flatMap((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]);
 const read = (places: readonly CredentialPlace[], lines: readonly string[]) =>

@@ -4,7 +4,9 @@ import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { startCounting, type WorkCounter } from '../support/work.ts';
 
-/** How much more work than an introspection a document may be at most. Without limits it would be thousands of times as much. */
+/**
+ * The maximum work for a document, relative to an introspection. Without limits it would be thousands of times as much.
+ */
 const MAX_RATIO = 10;
 
 const ME = 'me { id }';
@@ -18,7 +20,7 @@ const cycles = Array.from(
   { length: 90 },
   (_, index) => `fragment A${index} on Query { ...A${(index + 1) % 90} ...A${(index + 2) % 90} }`,
 ).join(' ');
-/** Each is nested no deeper than a document may be. */
+/** Each is as deep as a document may be. */
 const tower = Array.from(
   { length: 15 },
   (_, index) => `fragment T${index} on Query ${'{ ... '.repeat(90)}{ ...T${index + 1} }${'}'.repeat(90)}`,
@@ -30,7 +32,7 @@ describe('a document', () => {
   let test: TestService;
   let secret: string;
   let id: string;
-  /** The work that an introspection is, in thousands of calls. */
+  /** The work for an introspection, in thousands of calls. */
   let introspection: number;
   let counter: WorkCounter;
 
@@ -40,7 +42,7 @@ describe('a document', () => {
     const { secret: made, principal } = await createPrincipal(test.keys, { name: 'Reader', roles: ['ADMIN'] });
     secret = made;
     ({ id } = principal.apiKey);
-    // The first one also loads what later ones use.
+    // The first run also loads modules.
     for (let time = 0; time < 2; time += 1)
       introspection = (await post('*/*', { query: getIntrospectionQuery() })).work;
   });
@@ -262,7 +264,7 @@ describe('a document', () => {
     };
     for (const [what, request] of Object.entries(requests))
       for (const accept of ['application/json', 'application/graphql-response+json'])
-        // A document that is sent again is remembered.
+        // Repeated documents are cached.
         for (let round = 0; round < 3; round += 1) {
           const response = await fetch(`${test.url}/graphql`, {
             method: 'POST',
@@ -277,7 +279,7 @@ describe('a document', () => {
           };
           assert.ok(errors.length > 0 && data === undefined, `${what}: ${body}`);
           if (what !== 'unknown fields') continue;
-          // graphql-js itself ends after 100.
+          // graphql-js itself stops after 100.
           assert.equal(errors.at(-1)!.message, `There are ${101 - (errors.length - 1)} more errors.`);
           assert.deepEqual(errors.at(-1)!.extensions, { code: 'GRAPHQL_VALIDATION_FAILED' });
         }

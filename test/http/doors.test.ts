@@ -14,7 +14,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { GUARDED_SERVERS } from '../support/guarded-servers.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
-/** The answer in the form that all doors share: its status, and its code if the request is refused. */
+/** The answer in a common form: a status, and a code if refused. */
 type Answer = string;
 /** Sends a request with these headers. */
 type Send = (headers: Readonly<Record<string, string>>) => Promise<Answer>;
@@ -23,7 +23,7 @@ interface Door {
   stop(): Promise<unknown>;
 }
 
-/** The doors of the library. Each sees requests from 127.0.0.1, and believes what that says of the client's address. */
+/** The doors of the library. Each sees requests from 127.0.0.1, and trusts that proxy for the client's address. */
 const DOORS: Readonly<Record<string, (keys: TestKeys['keys'], required: RequiredPermissions) => Promise<Door>>> = {
   ...Object.fromEntries(
     Object.entries(GUARDED_SERVERS).map(([name, start]) => [
@@ -96,10 +96,10 @@ const LIMITED = '429 RATE_LIMITED';
 const SPENT = '429 BUDGET_SPENT';
 const FOREIGN = '203.0.113.7';
 
-/** A secret that is shown, from an address; what was done before; what is required; what is answered in turn. */
+/** A secret and an address, what happened before, the requirement, and the expected answers in turn. */
 interface Case {
   key?: Partial<NewKey>;
-  /** The change of the key after it was created. */
+  /** A change of the key after its creation. */
   after?: (test: TestKeys, id: string) => unknown;
   secret?: (secret: string) => string | undefined;
   from?: string;
@@ -166,7 +166,7 @@ describeOnEach('the doors of the library', () => {
     test = await openTestKeys();
   });
   beforeEach(() => void (count += 1));
-  // No test meets what another one has used up: neither limits nor attempts.
+  // Resets limits and failed attempts.
   afterEach(() => void (test.time.now += 24 * 3_600_000));
   after(() => test.store.close());
 
@@ -175,7 +175,7 @@ describeOnEach('the doors of the library', () => {
       let door: Door | undefined;
       afterEach(() => door?.stop());
 
-      /** Sends with a new key, as a case says. */
+      /** Sends the requests of a case with a new key. */
       async function answersTo({ key, after: change, secret, from, required = {}, answers }: Case) {
         const input = { name: `Key ${count}`, roles: ['GUEST'], ...key };
         const { key: created, apiKey } = await test.keys.create(input, OPERATOR);
@@ -381,7 +381,7 @@ describe('keys.check', () => {
     ]);
     assert.deepEqual([principal.can('ONLINE:READ_OWN'), principal.can('DOCKER:READ_ANY')], [true, false]);
     await test.keys.finishActivity();
-    // Permissions that it needed and has count as used; a lacking one is no refusal.
+    // Permissions that were needed and held count as used; a missing one is not a refusal.
     assert.deepEqual(
       [...(await test.keys.grantsUsedBy([child.apiKey.id])).get(child.apiKey.id)!.keys()],
       ['ONLINE:READ_OWN'],

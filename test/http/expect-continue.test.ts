@@ -20,7 +20,7 @@ describe('a client that waits before it sends its body', () => {
     test = await openTestKeys();
     ({ secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] }));
     const app = await createApp({ keys: test.keys });
-    // Behind a middleware of somebody else, Hono has to handle the request.
+    // Behind another middleware, Hono handles the request.
     const outer = new Hono().use(async (_, next) => next()).mount('/', app.fetch);
     for (const served of [app, outer]) servers.push(await listen({ app: served, host: '127.0.0.1', port: 0 }));
   });
@@ -61,7 +61,7 @@ describe('a client that waits before it sends its body', () => {
       const text = await readToEnd(socket!);
       assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`, 'i'));
       assert.doesNotMatch(text, /100 Continue/);
-      // For a middleware of somebody else, Hono may begin to read before it is known that nobody will.
+      // Behind another middleware, Hono can start to read before it is known that the body is unwanted.
       other!.write(headOf(headers, length));
       let answer = await next(other!);
       if (answer === CONTINUE) answer = await next(other!);

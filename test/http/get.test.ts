@@ -19,7 +19,7 @@ describe('a query by GET', () => {
     test = await openTestKeys();
     ({ secret } = await createPrincipal(test.keys, { name: 'Reader', roles: ['ADMIN'] }));
     const app = await createApp({ keys: test.keys });
-    // Behind a middleware of somebody else, Hono has to handle the request.
+    // Behind another middleware, Hono handles the request.
     const outer = new Hono().use(async (_, next) => next()).mount('/', app.fetch);
     servers = await Promise.all([app, outer].map((served) => listen({ app: served, host: '127.0.0.1', port: 0 })));
   });
@@ -28,7 +28,7 @@ describe('a query by GET', () => {
     await test.store.close();
   });
 
-  /** Asks by Node and by Hono, twice each, since what is seen again is prepared: they must say the same. */
+  /** Sends the request with both adapters, twice each because a repeated operation is prepared. All must agree. */
   async function get(parameters: Record<string, string> | string, init: RequestInit = {}) {
     const search = typeof parameters === 'string' ? parameters : new URLSearchParams(parameters).toString();
     const answers = [];

@@ -7,7 +7,7 @@ import { startTestService, type TestService } from '../support/server.ts';
 const BODY = JSON.stringify({ query: '{ online info { name } }' });
 const JSON_BODY = 'Content-Type: application/json';
 
-/** Header lines that make one adapter take the request, and the address of their client. */
+/** Header lines that select an adapter, and the client's address. */
 const ADAPTERS: [adapter: string, lines: string[], address: string][] = [
   ['by the adapter for Node', [JSON_BODY], '2001:db8::1'],
   ['by that for Hono', [JSON_BODY, 'Accept: */*', 'Accept: */*'], '192.0.2.1'],

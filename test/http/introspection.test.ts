@@ -146,7 +146,7 @@ describeOnEach('POST /introspect', () => {
     const challenge = 'Bearer realm="svc-api", error="insufficient_scope", scope="API_KEY:READ_ANY"';
     assert.equal(headers.get('www-authenticate'), challenge);
     const wrong = await send({ body: new URLSearchParams({ token: secret }) }, 'nonsense');
-    // `fetch` of Node says by Sec-Fetch-Mode that it is a script: it is offered no Basic.
+    // Node's fetch sends Sec-Fetch-Mode like a script, which gets no Basic challenge.
     assert.deepEqual(
       [wrong.status, wrong.headers.get('www-authenticate')],
       [401, 'Bearer realm="svc-api", error="invalid_token"'],

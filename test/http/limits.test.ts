@@ -148,7 +148,7 @@ describeOnEach('limits of requests', () => {
   it('of a key that was deleted meanwhile refuse it like any other that is not valid', async () => {
     const { key: secret, apiKey: key } = await create({ limits: ['5/m'] });
     assert.deepEqual(await statuses(secret, 1), [200]);
-    // As if the deletion had not been notified yet.
+    // The state of a request that started before the deletion.
     const restrictions = {
       limitsId: 'x',
       limits: [{ keyId: key.id, limit: '5/m' as const }],

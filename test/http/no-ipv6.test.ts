@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, Server } from 'node:http';
 import { startListening } from '../../src/http/listen-address.ts';
 
-/** A server on a kernel without IPv6, which has no sockets of that family. */
+/** A server on a kernel without IPv6 sockets. */
 class Ipv4Server extends Server {
   override listen(...args: unknown[]): this {
     if (args[1] !== '::') return super.listen(...(args as [number, string, () => void]));

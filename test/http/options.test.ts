@@ -27,7 +27,7 @@ describe('options of the library', () => {
   });
   after(() => keys.close());
 
-  /** The error of a call, thrown at once or later. */
+  /** The error of a call, thrown or rejected. */
   async function messageOf(call: () => unknown): Promise<string> {
     try {
       await call();
@@ -139,7 +139,7 @@ describe('options of the library', () => {
     await open.close();
   });
 
-  /** A call with one misspelling, and the start of what it says. */
+  /** Calls with a misspelled option, and the start of the message. */
   const CALLS: Readonly<Record<string, readonly [call: () => unknown, message: string]>> = {
     'openKeys, a name': [
       () => openKeys({ databse: database } as never),
@@ -312,7 +312,7 @@ describe('options of the library', () => {
       ] as const)
         assert.equal(await messageOf(() => call(by as never)), `keys.${name}: ${problem}`);
     }
-    // The given actor counts.
+    // The given actor is used.
     await assert.rejects(open.create({ name: 'A', roles: ['GUEST'] }, { actor: checked.principal }), {
       code: 'FORBIDDEN',
     });

@@ -9,14 +9,14 @@ import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost, type RawReply, sendRaw } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 
-/** How many large requests are carried out at a time. */
+/** How many large requests run at a time. */
 const RUNNING = 16;
 
 describe('a server with more large requests than it can carry out', () => {
   let test: TestKeys;
   let server: RunningServer;
   let [secret, other, otherId] = ['', '', ''];
-  /** How many were begun, and what ends each. */
+  /** How many have started, and functions that end each. */
   let begun = 0;
   let ends: (() => void)[] = [];
   const extension: SchemaExtension = {
@@ -119,7 +119,7 @@ describe('a server with more large requests than it can carry out', () => {
     socket.write(Buffer.concat([post('heavy', secret), post('heavy', secret), post('light', secret)]));
     for (const count of [1, 2]) {
       await until(() => begun === count);
-      // Work begun too early would begin before this is answered.
+      // Work that starts too early would do so before this answer.
       await send('light');
       assert.deepEqual([begun, ends.length], [count, 1]);
       ends.shift()!();
@@ -136,7 +136,7 @@ describe('a server with more large requests than it can carry out', () => {
     await once(socket, 'connect');
     socket.pause();
     const piece = Buffer.concat(Array.from({ length: 5000 }, () => post('heavy', secret)));
-    // The system takes some megabytes of it. What the server still reads, it reads before it answers others.
+    // The system buffers some megabytes. What the server still reads, it reads before it answers others.
     let last = -1;
     while (last !== socket.writableLength || last === 0) {
       last = socket.writableLength;

@@ -12,7 +12,7 @@ const QUERY = 'query Find($name: String) { apiKey(name: $name) { id name } }';
 describe('a client that first asks by the hash of its query', () => {
   let test: TestService;
   let headers: { authorization: string };
-  /** The method of each request, and whether it held a query. */
+  /** The method of each request, and whether it contained a query. */
   let sent: string[];
 
   before(async () => {

@@ -18,10 +18,13 @@ const fail = (message: string) => {
   throw new Error(message);
 };
 
-/** How often resolvers were called that count. */
+/** The number of calls of counting resolvers. */
 let calls = 0;
 
-/** A part of the schema with all that resolvers do: values and promises, nulls and failures, lists, abstract types, own scalars. */
+/**
+ * A schema part with everything that resolvers do: values and promises, nulls and failures, lists, abstract types,
+ * custom scalars.
+ */
 const extension: SchemaExtension = {
   typeDefs: `
     enum Color { RED GREEN }
@@ -86,7 +89,7 @@ function pet(index: number): object | null {
   ][index]!;
 }
 
-/** Fields that fail, some always and some for the key that asks: most queries have none. */
+/** Fields that fail, some always and some for certain keys. Most queries have none. */
 const FAILING = new Set([
   'counts',
   'countsAndFails',
@@ -106,10 +109,10 @@ interface Answer {
   body: string;
 }
 
-/** The headers that each answer has values of its own for. */
+/** Headers that differ in each answer. */
 const OF_ONE_ANSWER = new Set(['Date', 'x-request-id']);
 
-/** Posts a body, and returns all of the reply but its date and its request ids. */
+/** Posts a body. @returns the answer without its date and request ids */
 function post(
   url: string,
   body: string | Buffer,
@@ -125,7 +128,7 @@ function post(
           ...('transfer-encoding' in headers ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
           ...headers,
         },
-        // A server may close the connection after it has refused a body.
+        // A server can close the connection after a refused body.
         agent: agent ?? false,
       },
       (reply) => {
@@ -149,8 +152,8 @@ function post(
 }
 
 /**
- * An answer without the number of errors under a field that became null: "Handling Execution Errors" of the GraphQL
- * specification leaves open which of them are said, and that depends on which comes first.
+ * An answer without the number of errors under a null field. The GraphQL specification ("Handling Execution Errors")
+ * does not say which are reported, and that depends on which comes first.
  */
 function withoutOrderOfErrors(answer: Answer): Answer {
   if (!answer.body.startsWith('{"errors":[{')) return answer;
@@ -182,7 +185,7 @@ describe('a request, by Node or by Hono,', () => {
     ({ secret } = await createPrincipal(test.keys, { name: 'Caller', permissions }));
     const app = await createApp({ keys: test.keys, extensions: [extension] });
     byNode = await listen({ app, host: '127.0.0.1', port: 0 });
-    // Behind a middleware of somebody else, Hono has to handle the request.
+    // Behind another middleware, Hono handles the request.
     const outer = new Hono().use(async (_, next) => next()).mount('/', app.fetch);
     byHono = await listen({ app: outer, host: '127.0.0.1', port: 0 });
   });
@@ -191,7 +194,9 @@ describe('a request, by Node or by Hono,', () => {
     await test.store.close();
   });
 
-  /** Asks both, Node's adapter several times: the first time the operation is not prepared. They must say the same. */
+  /**
+   * Sends a request to both, and several times to Node's adapter, which prepares repeated operations. All must agree.
+   */
   const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
     const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
     const expected = await post(byHono.url, body, all);
@@ -222,7 +227,7 @@ describe('a request, by Node or by Hono,', () => {
       const statuses = new Set<unknown>();
       for (let count = 0; count < 80; count += 1) {
         const query = randomQuery(schema, random, { rare: FAILING });
-        if (query.query.includes('counts')) continue; // It never says the same.
+        if (query.query.includes('counts')) continue; // Its answers always differ.
         const accept = random.pick(accepts);
         const { status } = await compare(JSON.stringify(query), accept === undefined ? {} : { accept });
         statuses.add(status);
@@ -368,7 +373,7 @@ describe('a request, by Node or by Hono,', () => {
     for (let time = 0; time < 3; time += 1) {
       assert.equal(await ask(one!.secret, me), '{"data":{"me":{"name":"One"}}}');
       assert.equal(await ask(other!.secret, me), '{"data":{"me":{"name":"Other"}}}');
-      // As long as the one before it: all of the head is the same.
+      // As long as the previous query, so that the heads are equal.
       assert.equal(
         await ask(other!.secret, '{"query":"{ echo        }"}'),
         '{"data":{"echo":"[[\\"text\\",\\"none\\"]]"}}',

@@ -37,7 +37,7 @@ describeOn('sqlite', 'a server on a file', () => {
       const { size } = statSync(test.database);
       truncateSync(test.database, Math.min(Math.floor(size * left), size - 1));
       assert.equal(await ready(), 503);
-      // The test closes what is there no more.
+      // The clean-up closes the store, which needs a file.
       writeFileSync(test.database, '');
     });
 });

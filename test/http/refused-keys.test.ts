@@ -87,7 +87,8 @@ describeOnEach('a key', (dialect) => {
     ]);
   });
 
-  // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/processes/store/postgres-servers.test.ts.
+  // On PostgreSQL this takes some milliseconds, and no file can be removed: see
+  // test/processes/store/postgres-servers.test.ts.
   if (dialect === 'postgres') return;
 
   it('that another process changes or deletes is changed or refused from the next request on', async () => {
@@ -116,7 +117,7 @@ describeOnEach('a key', (dialect) => {
     assert.equal((await query(test.url, secret, '{ online }')).status, 200);
     const { location } = test.store;
     renameSync(location, `${location}.away`);
-    // The state of the file is trusted for a moment more.
+    // The last check of the file is trusted for a moment.
     await until(() =>
       test.keys.store.check().then(
         () => false,

@@ -8,7 +8,7 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 const SECRET = 'hunter2';
 const MAY = '@requires(resource: ME, action: READ_OWN)';
 
-/** Fields that each return what is not of their type. */
+/** Fields that return a value of another type. */
 const WRONG: Record<string, [type: string, value: unknown]> = {
   number: ['Int', SECRET],
   decimal: ['Float', SECRET],

@@ -8,7 +8,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query } from '../support/server.ts';
 
-/** Documents that ask for the schema. */
+/** Documents that request the schema. */
 const ASKING: [what: string, document: string][] = [
   ['as tools ask', getIntrospectionQuery()],
   ['for one type', '{ __type(name: "ApiKey") { name } }'],
@@ -47,7 +47,7 @@ describe('introspection of the schema', () => {
     await test.store.close();
   });
 
-  /** The answers by POST and by GET. */
+  /** The answers to POST and GET. */
   async function ask(mode: IntrospectionMode, secret: string, document: string) {
     const { url } = servers.get(mode)!;
     const operation = document.includes('query Harmless') ? '&operationName=Other' : '';

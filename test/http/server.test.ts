@@ -21,7 +21,7 @@ describe('the server', () => {
   });
   after(() => open.store.close());
 
-  /** A server with a field that answers when the test lets it. */
+  /** A server with a field that resolves when the test allows it. */
   const startSlow = async () => {
     const started = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<number>();
@@ -35,7 +35,7 @@ describe('the server', () => {
     };
   };
 
-  /** Sends a request over a connection of its own, which is kept. */
+  /** Sends a request over a new connection, which stays open. */
   const connectTo = (url: string, document: string): Socket => {
     const { hostname, port } = new URL(url);
     const socket = connect(Number(port), hostname);
@@ -59,7 +59,7 @@ describe('the server', () => {
     await once(silent, 'close');
     answer(1);
     assert.match(String((await once(inFlight, 'data'))[0]), /\{"data":\{"slow":1\}\}$/);
-    // Neither client closes its connection: one that is idle is let go after a while by a server that goes on.
+    // Both clients keep their connections open. A running server would close the idle one after a while.
     const first = await Promise.race([stopped.then(() => 'stopped'), letGo.then(() => 'let go')]);
     assert.equal(first, 'stopped');
     idle.destroy();

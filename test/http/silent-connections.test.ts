@@ -7,7 +7,7 @@ import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { accepts } from '../support/port.ts';
 import { until } from '../support/until.ts';
 
-/** Longer than a test may take, in milliseconds. */
+/** In milliseconds; longer than a test can take. */
 const FOREVER = 600_000;
 
 describe('a server that stops', () => {
@@ -28,7 +28,7 @@ describe('a server that stops', () => {
     socket.on('error', () => {});
     sockets.push(socket);
     await once(socket, 'connect');
-    // A whole request over another connection: the server has accepted the first one by then.
+    // When this answer comes, the server has accepted the earlier connection.
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
     return { server, socket };
   };

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 const PAIR = pairOf('first');
 const SLOW = 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n';
 const QUICK = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
-/** Longer than a test may take, in milliseconds. */
+/** In milliseconds; longer than a test can take. */
 const FOREVER = 600_000;
 
 for (const scheme of ['http', 'https'] as const) {
@@ -49,7 +49,7 @@ for (const scheme of ['http', 'https'] as const) {
       await once(socket, scheme === 'https' ? 'secureConnect' : 'connect');
       return socket;
     };
-    /** A connection on which a request was answered. */
+    /** A connection after an answered request. */
     const kept = async (): Promise<Socket> => {
       const socket = await open();
       socket.write(QUICK);

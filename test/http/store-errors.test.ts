@@ -69,7 +69,7 @@ describe('a store that fails behind the bearer check', () => {
   it('leaves the answers of other fields when it goes away in between', async () => {
     const reply = await ask('{ host online }', async () => {
       renameSync(keys.location, `${keys.location}.away`);
-      // The state of the file is trusted for a moment more.
+      // The last check of the file is trusted for a moment.
       for (;;) {
         await yieldToEventLoop();
         await keys.list({}, 'operator');

@@ -43,7 +43,7 @@ describe('TLS', () => {
     return server;
   }
 
-  /** A connection whose handshake is done. */
+  /** A connection after its handshake. */
   async function handshake(url: string, options: ConnectionOptions = {}): Promise<TLSSocket> {
     const socket = connect({
       port: Number(new URL(url).port),
@@ -162,7 +162,7 @@ describe('TLS', () => {
     const plain = connectPlainly(port, '127.0.0.1').on('error', () => {});
     plain.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     assert.doesNotMatch(await readToEnd(plain), /HTTP/);
-    // One that begins a handshake, one that has done it, and one that has had an answer.
+    // One within its handshake, one after it, and one after an answer.
     const begun = connectPlainly(port, '127.0.0.1').on('error', () => {});
     await once(begun, 'connect');
     begun.write(Buffer.from([0x16, 0x03, 0x01]));
@@ -172,7 +172,7 @@ describe('TLS', () => {
     await once(idle, 'data');
     const arriving = await handshake(server.url);
     arriving.write('GET /healthz HTTP/1.1\r\nHost:');
-    // An answer on another connection comes later.
+    // The answer on another connection proves that this was read.
     idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     await once(idle, 'data');
     const stopped = server.stop(600_000);

@@ -38,7 +38,7 @@ describe('a Unix socket', () => {
   };
   const refusal = (message: RegExp) => ({ code: 'LISTEN_FAILED', message });
 
-  /** A socket that nobody listens on any more. */
+  /** Leaves a socket file without a listener. */
   const leaveBehind = async (path: string) => {
     const server = createServer().listen(`${path}.first`);
     await once(server, 'listening');

@@ -167,7 +167,7 @@ describe('a lease', () => {
       const process = new LeasingProcess(shared, limitsOf('100/m'), 'a', 1e12);
       for (let index = 0; index < 5; index += 1) assert.equal(process.decide(), true);
       assert.equal(process.asked, 3, 'of the last lease one is left');
-      // Its time began when it was asked for, however long the answer took.
+      // A lease starts when it is requested, however long the answer takes.
       process.ask(1);
       process.answer();
       shared.now += wait;
@@ -221,7 +221,7 @@ function simulate(limit: Limit, seed: number, repeats: number): { shared: Shared
   return { shared, asked: processes.reduce((sum, { asked }) => sum + asked, 0) };
 }
 
-/** Requests arrive, answers take their time, leases are given back, processes are killed, and there are quiet times. */
+/** Simulates requests, slow answers, returned leases, killed processes and pauses. */
 function run(
   random: Random,
   shared: SharedLimits,

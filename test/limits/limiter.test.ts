@@ -9,7 +9,7 @@ import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
 describeOnEach('what a process knows of limits', () => {
   let test: TestKeys;
-  /** How many questions the store was asked, each about how many allowances. */
+  /** The number of limits in each request to the store. */
   let asked: number[];
   let failure: Error | undefined;
   let scheduled: { work: () => void; delay: number }[];

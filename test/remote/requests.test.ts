@@ -34,7 +34,7 @@ for (const path of globSync('src/features/*/requests.ts', { cwd: ROOT }))
   Object.assign(ALL, ((await import(join(ROOT, path))) as { REQUESTS: object }).REQUESTS);
 const secret = createSecret(randomBytes).text;
 const prefix = prefixOf(readSecret(secret)!.publicId);
-/** Texts in a form of their own. */
+/** Scalars with a special format. */
 const FORMS: Readonly<Record<string, string>> = {
   key: secret,
   prefix,
@@ -50,7 +50,7 @@ const SCALARS: Readonly<Record<string, unknown>> = {
   JsonObject: {},
 };
 
-/** A value that the schema allows. @param hasAll whether nothing is null that can be */
+/** A value that the schema allows. @param hasAll whether nullable fields have values */
 function valueOf(
   type: GraphQLOutputType,
   name: string,
@@ -77,7 +77,7 @@ function presentOf(
   return Object.fromEntries(fields) as object;
 }
 
-/** The same value with each value in it replaced by one of another type. */
+/** Copies of a value, each with one part replaced by a value of another type. */
 function others(value: unknown): unknown[] {
   if (typeof value !== 'object' || value === null) return [{}, [], typeof value === 'string' ? 7 : '7'];
   if (Array.isArray(value)) return [7, {}, ...others(value[0]).map((item) => [item])];

@@ -51,7 +51,7 @@ describeAlwaysOnEach('a key that a disk error has changed', () => {
     const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
     assert.equal(await reasonOf(child.key), 'accepted');
     await damageKey(test.database, 'Parent', 'disabled_at = null, expires_at = 1');
-    // PostgreSQL tells of the change in a moment.
+    // PostgreSQL notifies of the change a moment later.
     await until(async () => (await reasonOf(child.key)) === 'damaged');
   });
 

@@ -35,7 +35,7 @@ describe('a store file that another is moved over', () => {
     await restored.store.close();
     backup = restored.store.location;
     open = await openTestKeys({ asServer: true });
-    // These are in the -wal file alone, which must not be read into the file that comes.
+    // These are only in the -wal file, which must not be applied to the new file.
     await create(open, 'Old 1', 'Old 2');
   });
   afterEach(() => open.store.close());

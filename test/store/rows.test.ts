@@ -5,7 +5,7 @@ import { identityFields, type StoredKey, type ValuesOf, valuesOf } from '../../s
 import { computeChecksum, readStoredKey, rowOf } from '../../src/store/rows.ts';
 import { KEY_COLUMNS } from '../../src/store/tables.ts';
 
-/** A value of each identity that a key can stand for. */
+/** A value for each identity that a key can have. */
 const IDENTITIES = Object.fromEntries(
   Object.entries(identityFields).map(([name, { parts }]) => [
     name,
@@ -13,7 +13,7 @@ const IDENTITIES = Object.fromEntries(
   ]),
 ) as unknown as ValuesOf<typeof identityFields>;
 
-/** A key that has all that a key can have. */
+/** A key with all fields. */
 const FULL: Required<Omit<StoredKey, 'damaged'>> = {
   id: '018f0000-0000-7000-8000-000000000001',
   name: 'CI',
@@ -39,7 +39,7 @@ const FULL: Required<Omit<StoredKey, 'damaged'>> = {
   previousDigest: 'previous',
 };
 
-/** The fields of it that a view lacks. */
+/** The fields of FULL that a view lacks. */
 const missingIn = (view: object, ...others: string[]) =>
   Object.keys(FULL).filter((field) => !Object.hasOwn(view, field) && !others.includes(field));
 

@@ -46,14 +46,14 @@ describeAlwaysOnEach('a search of keys', () => {
   });
 });
 
-/** A store with some thousands of keys, whose database knows how they are spread. */
+/** A store with thousands of keys and current statistics. */
 async function analyzedStore(): Promise<Connection> {
   const database = await filledStore();
   await changeDirectly(database, 'analyze');
   return openConnection({ database });
 }
 
-/** The same without statistics, as it is while keys are imported. */
+/** The same without statistics, as during an import. */
 async function filledStore(): Promise<string> {
   const database = tempStore();
   const store = await openStore({ database });
@@ -69,7 +69,7 @@ async function filledStore(): Promise<string> {
   return database;
 }
 
-/** A connection that collects its statements, and the plans of these. */
+/** A connection that records its statements and their plans. */
 function explained(connection: Connection, dialect: DialectName) {
   const statements: string[] = [];
   const plans: string[] = [];

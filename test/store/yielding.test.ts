@@ -14,7 +14,7 @@ describe('a long change of a store in a file', () => {
   });
   afterEach(() => test.store.close());
 
-  /** The distinct answers that others read in their turns while work is done, in order, and the number of turns. */
+  /** The distinct answers that others read meanwhile, in order, and the number of turns. */
   async function readMeanwhile(work: Promise<unknown>, name: string): Promise<{ seen: boolean[]; turns: number }> {
     const seen: boolean[] = [];
     let turns = 0;

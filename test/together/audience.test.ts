@@ -19,7 +19,7 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 
 const OWN = 'https://keys.example.org';
 const SITE = 'grafana.example.org';
-/** The headers of a browser that uses the service behind a proxy. */
+/** The headers of a browser behind a proxy. */
 const BROWSER = { origin: OWN, 'x-forwarded-proto': 'https', 'x-forwarded-host': 'keys.example.org' };
 
 describeOnEach('a key that is for one address alone', () => {

@@ -8,10 +8,10 @@ import { ownConfig } from '../support/cli-here.ts';
 import { ROOT, runCli } from '../support/process.ts';
 import { runProgramHere } from '../support/program-here.ts';
 
-/** Flags that scripts rely on: a change here is a change for them. */
+/** Flags that scripts depend on: changing one breaks them. */
 const WITHOUT_JSON = ['--config <path>', '--database <path>', '--no-color'];
 const ALWAYS = ['--config <path>', '--database <path>', '--json', '--no-color'];
-/** Those of commands about keys. The ones that need the key store itself say so, and do not show these. */
+/** Flags of commands about keys. Commands that need the store itself refuse them, and do not list them. */
 const PLACE = ['--server <url>', '--insecure'];
 const ASKING = ['--no-input', '--yes'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
@@ -262,7 +262,7 @@ interface Flag {
   hidden?: boolean;
 }
 
-/** The help of a command, as the program writes it. */
+/** A command's help, as printed. */
 async function helpOf(id: readonly string[]): Promise<string> {
   let text = '';
   class WrittenHelp extends OwnHelp {
@@ -314,7 +314,7 @@ describe('the commands', () => {
   });
 
   it('have flags that take the same in every command', () => {
-    // A new owner is any text, guards need several permissions, and exec also reads a token from stdin.
+    // `owner` takes any text, guards need several permissions, and exec also reads a token from stdin.
     const others = new Set(['owner <text>', 'permission <resource:action>', 'token-file <path>|-']);
     const forms = new Map<string, Set<string>>();
     for (const { flags } of Object.values(manifest.commands))
@@ -374,7 +374,7 @@ describe('the commands', () => {
   for (const [name, flags] of Object.entries(SURFACE)) {
     const id = name.split(':');
     it(`describe themselves: ${id.join(' ')}`, async () => {
-      // Its two forms have pages of their own.
+      // Both of its forms have pages of their own.
       const pages =
         name === 'apikey'
           ? [

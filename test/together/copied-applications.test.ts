@@ -10,7 +10,7 @@ import { createPrincipal, openTestKeys } from '../support/keys.ts';
 import { makeStore, tempStore } from '../support/temp.ts';
 
 describeOnEach('copying a store with a key of an application', () => {
-  /** Copies such a store into another one. */
+  /** Copies a store with applications. */
   async function copy(to: string) {
     const from = tempStore();
     const { keys, store } = await openTestKeys({ database: from });

@@ -67,7 +67,7 @@ describe('examples/grafana', () => {
     await store.close();
   });
 
-  /** Each metric of an expression, with the labels by which it is selected or summed. */
+  /** Each metric in an expression, with the labels that filter or group it. */
   const used = (expr: string) => {
     const names = Array.from(expr.matchAll(/\b(?:svc_api|process|nodejs)_[a-z0-9_]+/g), ([name]) => name);
     const grouped = Array.from(expr.matchAll(/\bby \(([^)]*)\)/g), ([, list]) => list!.split(/,\s*/)).flat();

@@ -18,7 +18,7 @@ describeOnEach('doctor, about notices', () => {
     cli = testCli();
     await cli.given('A');
   });
-  /** The findings about notices, by this configuration. */
+  /** The findings about notices with a configuration. */
   const examine = async (env: NodeJS.ProcessEnv, config: string) => {
     const { stdout } = await cli.run(['doctor', '--json', '--config', config], { env });
     const { checks } = JSON.parse(stdout) as { checks: Finding[] };
@@ -30,7 +30,7 @@ describeOnEach('doctor, about notices', () => {
     const time = { now: Date.now() };
     const receiver = await Receiver.start();
     receiver.answer = (response) => void response.writeHead(500).end();
-    /** Collects what is to be told, and tries to, as a process of its own. */
+    /** Collects notices and tries to send them, like another process. */
     const pass = async () => {
       const server = testCourier({ store, time }, destinationOf(receiver));
       await server.run();
@@ -88,7 +88,7 @@ describeOnEach('doctor, about notices', () => {
       changeDirectly(cli.database, `update notice_state set seen_at = ${Date.now() - ms}`);
     const unheard = await startUnheard();
     await unheard.pass();
-    // Nothing waits.
+    // No notices are waiting.
     await seenAgo(2 * UNIT_MS.h);
     assert.deepEqual(await about('roles: {}'), [none]);
     await changeDirectly(cli.database, `update notice_state set gone = 'x'`);
@@ -99,7 +99,7 @@ describeOnEach('doctor, about notices', () => {
     await unheard.pass();
     await unheard.end();
     await changeDirectly(cli.database, `update notice_outbox set created_at = created_at - ${2 * UNIT_MS.h}`);
-    // Somebody sees a webhook, whatever this configuration says.
+    // Another configuration delivers to a webhook.
     const late = /^warning 1 notices wait, of at most 10000; the last failure, at \S+: the answer was 500\.$/;
     assert.match((await about('roles: {}'))[1]!, late);
     await seenAgo(2 * UNIT_MS.h);
@@ -110,7 +110,7 @@ describeOnEach('doctor, about notices', () => {
     const [, seen, until] = waits.exec(second!) ?? assert.fail(second);
     assert.equal(Date.parse(until!) - Date.parse(seen!), 30 * UNIT_MS.d);
     assert.match((await about('notices: { url: "https://hooks.example.org" }'))[1]!, late);
-    // Nothing is known of a configuration with faults.
+    // A faulty configuration says nothing about receivers.
     assert.match((await about('rooles: {}'))[0]!, late);
     await seenAgo(31 * UNIT_MS.d);
     assert.match(

@@ -15,7 +15,7 @@ describe('a session of a host', () => {
   });
   afterEach(() => test.stop());
 
-  /** The answer to a proxy about a request to a service on the same host. */
+  /** The answer to a proxy that asks about a request to a service on the same host. */
   const statusAtDoor = async (cookie: string) => {
     const { host } = new URL(test.url);
     const lines = ASKING.nginx({ host }, '?key').headers.map((line) => line.split(': ') as [string, string]);
@@ -34,7 +34,7 @@ describe('a session of a host', () => {
     const [lax, strict] = cookies as [string, string];
     assert.equal(await statusAtDoor(cookies.join('; ')), 200);
     assert.equal(await isInConsole(strict), true);
-    // That which comes with links of other sites opens no page of ours.
+    // The cookie that is sent with cross-site links does not open the console.
     assert.equal(await isInConsole(lax), false);
     assert.equal(await isInConsole(lax.replace('_lax', '')), true, 'they are of one session');
   });

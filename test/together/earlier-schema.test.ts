@@ -7,8 +7,8 @@ import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { tempFolder } from '../support/temp.ts';
 
 /**
- * A store of schema 33, made by the last version that had it (commit fdeb30e2), with keys named Admin, Child and Off and
- * with one that was deleted; its export by the same version, and the secret of Child.
+ * A store of schema 33, made by the last version with that schema (commit fdeb30e2): keys Admin, Child and Off, and a
+ * deleted one. With its export by the same version, and the secret of Child.
  */
 const FIXTURE = join(import.meta.dirname, '../fixtures/schema-33');
 const EXPORT = readFileSync(join(FIXTURE, 'export.jsonl'), 'utf8');

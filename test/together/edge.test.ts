@@ -13,7 +13,7 @@ import { startTestService, type TestService } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-/** A lease that a test waits for the end of, and one that outlasts a pause of the machine. */
+/** A lease that a test lets expire, and one longer than any pause of the machine. */
 const [LEASE_MS, LONG_LEASE_MS] = [1000, 60_000];
 
 describe('an edge', () => {
@@ -24,14 +24,14 @@ describe('an edge', () => {
   let keys: OpenKeys;
   const { log, lines } = collectingLog();
 
-  /** The edge's answer about a secret. */
+  /** The edge's answer for a secret. */
   const check = async (secret: string) => {
     const checked = await keys.check({ secret });
     return checked.ok ? 'ok' : `${checked.status} ${checked.code}`;
   };
   const create = async (name: string, more: object = {}) =>
     test.keys.create({ name, roles: ['VIEWER'], ...more }, OPERATOR);
-  /** Resolves once the edge knows of all changes so far. */
+  /** Waits until the edge has taken all changes so far. */
   const taken = async () => {
     const { key: last, apiKey } = await create('Last');
     await until(async () => (await check(last)) === 'ok');
@@ -39,7 +39,7 @@ describe('an edge', () => {
   };
   const open = (shown: string | { file: string } = token, leaseMs = LONG_LEASE_MS) =>
     openEdgeStore(new HttpFeed({ origin: origin.url, token: shown, leaseMs, log }), { log });
-  /** Opens another edge, whose lease ends soon, in place of the first. */
+  /** Replaces the edge by one with a short lease. */
   const openShort = async (leaseMs = LEASE_MS, shown?: string | { file: string }) => {
     await keys.close();
     edge = await open(shown, leaseMs);
@@ -68,7 +68,7 @@ describe('an edge', () => {
     const { key: secret, apiKey: key } = await create('New');
     await taken();
     assert.equal(await check(secret), 'ok');
-    // Edges that have returned are known here.
+    // The server knows of this edge, so the change waits for it.
     await test.keys.setEnabled(key.id, false, OPERATOR);
     assert.equal(await check(secret), '401 UNAUTHENTICATED');
     await test.keys.setEnabled(key.id, true, OPERATOR);

@@ -19,7 +19,7 @@ describe('explain', () => {
   it('goes by its arguments', async () => {
     assert.equal((await run(['CI', 'DOCKER:READ_ANY'])).json['allowed'], true);
     assert.equal((await run(['GET', 'https://a.example/x'])).json['outcome'], 'refused');
-    // There are no rules for tokens.
+    // No federation rules exist.
     assert.equal((await run(['-'])).json['code'], 'CONFIG_UNAVAILABLE');
     assert.equal((await run(['./missing'])).json['code'], 'CONFIG_UNAVAILABLE');
   });

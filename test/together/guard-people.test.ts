@@ -141,7 +141,7 @@ describeOnEach('people who sign in at a provider, at a guarded service', () => {
     await provider.stop();
   });
 
-  /** Follows the link of the page to the provider and back. */
+  /** Follows the sign-in link to the provider and back. */
   async function signIn(path: string) {
     const page = await browse(service.url + path, { headers: OPENS_PAGE });
     const [, link] = /href="([^"]*sign-in\/start[^"]*)"/.exec(page.body)!;

@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 const MINUTE = 60_000;
 const isSignInPage = ({ body }: Page) => /<h1>Sign in to [^<]+<\/h1>/.test(body) && body.includes('type="password"');
 
-/** Requests that are none of somebody who opens a page. */
+/** Requests that are not page loads. */
 const OTHERS: Readonly<Record<string, { method?: string; headers?: Record<string, string | undefined> }>> = {
   'without an Accept': {},
   'of curl': { headers: { accept: '*/*' } },
@@ -59,7 +59,7 @@ describeOnEach('signing in at a guarded service', () => {
   const open = (path: string, cookie?: string, headers = {}) =>
     browse(service.url + path, { headers: { ...OPENS_PAGE, cookie, ...headers } });
   const signIn = async (to = '/') => cookiesOf(await sendKey(service.url, service.secret, {}, to));
-  /** Opens a WebSocket by a session. */
+  /** Opens a WebSocket with a session. */
   const openSocket = async (cookie: string) => {
     const raw = connectRaw(service.url);
     raw.request(
@@ -81,13 +81,13 @@ describeOnEach('signing in at a guarded service', () => {
     assert.deepEqual([page.status, page.headers['content-type']], [401, 'text/html; charset=utf-8']);
     assert.ok(isSignInPage(page));
     assert.ok(page.body.includes('name="to" value="/deep/link?a=1&amp;b=%2F"'));
-    // By Basic, the browser would ask for a password before it shows the page.
+    // A Basic challenge would make the browser prompt before it shows the page.
     assert.equal(page.headers['www-authenticate'], 'Bearer realm="svc-api"');
     assert.equal(page.headers['cache-control'], 'no-store');
     assert.match(String(page.headers['content-security-policy']), /^default-src 'none'; .*form-action 'self'/);
     const head = await browse(`${service.url}/`, { method: 'HEAD', headers: OPENS_PAGE });
     assert.deepEqual([head.status, head.body], [401, '']);
-    // Older browsers, and those without TLS, do not say what they want.
+    // Older browsers and pages without TLS send no Sec-Fetch headers.
     assert.ok(isSignInPage(await browse(`${service.url}/`, { headers: { accept: OPENS_PAGE.accept } })));
 
     const plain = await service.beside({ loadDoor: undefined });
@@ -128,7 +128,7 @@ describeOnEach('signing in at a guarded service', () => {
       assert.deepEqual([page.status, isSignInPage(page), page.body.includes('nothing was done')], [401, true, true]);
       assert.ok(page.body.includes(`name="to" value="${to}"`), to);
     }
-    // Browsers without TLS do not say what they want.
+    // Pages without TLS send no Sec-Fetch headers.
     const { accept, 'content-type': type } = SENDS_FORM;
     assert.ok(
       isSignInPage(await browse(`${service.url}/save`, { method: 'POST', headers: { accept, 'content-type': type } })),
@@ -346,7 +346,7 @@ describeOnEach('signing in at a guarded service', () => {
       await end(principal.apiKey.id);
       assert.ok(isSignInPage(await open('/', cookie)));
       await socket.closed();
-      // Polling by such a cookie is no attempt to guess.
+      // Polling with an ended session does not count as guessing.
       for (let count = 0; count < 25; count += 1)
         assert.equal((await browse(service.url, { headers: { cookie } })).status, 401);
     });

@@ -12,12 +12,12 @@ const fieldsOf = (name: string): string[] => {
   return Object.keys(type.getFields());
 };
 
-/** Inputs of a creation that are not fields of a key. */
+/** Inputs for creating a key that are not fields of it. */
 const INSTRUCTIONS = new Set(['expiresIn', 'overwrite']);
 const GIVEN = fieldsOf('CreateApiKeyInput').filter((field) => !INSTRUCTIONS.has(field));
-/** Fields that the service sets by itself. */
+/** Fields that the service sets. */
 const ASSIGNED = ['id', 'prefix', 'createdAt', 'createdBy', 'disabledAt', 'managed', 'audience', 'person', 'rotation'];
-/** Fields that are computed from other keys, from use, or from the policy. */
+/** Fields computed from other keys, usage or the policy. */
 const DERIVED =
   `answering unknownGrants grants budgets access effectivePermissions limitedBy ancestors descendants branch
   issued status disabledByPolicy uses lastUsedAt usage usedPermissions usedTools usedRoutes suggestedRoles
@@ -38,7 +38,7 @@ const VALUES: Record<string, unknown> = {
   allowFrom: ['10.0.0.0/8'],
   expiresAt: EXPIRES_AT,
 };
-/** Every one of them in another way, by which the key can do more. */
+/** All fields with other values that each allow more. */
 const WIDENED = [
   '--rename',
   'Other',
@@ -88,7 +88,7 @@ const FLAGS = [
   EXPIRES_AT,
 ];
 
-/** The fields of a document that are given, which must be all. */
+/** The given fields of a document, which must have all of them. */
 const given = (document: Record<string, unknown>) => Object.fromEntries(GIVEN.map((field) => [field, document[field]]));
 
 interface Manifest {
@@ -125,7 +125,7 @@ describe('a key with all fields', () => {
   it('has each field of the schema here, as one that is given, assigned or derived', () => {
     assert.deepEqual(fieldsOf('ApiKey').toSorted(), [...GIVEN, ...ASSIGNED, ...DERIVED].toSorted());
     assert.deepEqual(Object.keys(VALUES).toSorted(), GIVEN.toSorted());
-    // A preview has its roles and permissions together.
+    // A preview combines roles and permissions.
     const previewed = fieldsOf('ApiKeyPreview').flatMap((field) =>
       field === 'grants' ? ['roles', 'permissions'] : field,
     );
@@ -136,7 +136,7 @@ describe('a key with all fields', () => {
       );
   });
 
-  /** How a key is made. */
+  /** Ways to create the key. */
   const makers: Record<string, () => Promise<unknown>> = {
     create: () => run('apikey', 'create', ...FLAGS),
     import: () => importLine({ ...VALUES, secret: 'an-imported-secret-of-some-length' }),
@@ -176,7 +176,7 @@ describe('a key with all fields', () => {
       cli = other;
     },
   };
-  /** The place where it is read. */
+  /** Ways to read it. */
   const readers: Record<string, () => Promise<Record<string, unknown>>> = {
     show,
     list: async () => ((await json('apikey', 'list'))['keys'] as Record<string, unknown>[])[0]!,
@@ -231,7 +231,7 @@ describe('a key with all fields', () => {
     assert.deepEqual(await all(), before);
     const line = JSON.parse(before.find((text) => text.includes('"Child"'))!) as Record<string, unknown>;
     assert.deepEqual([line['createdBy'], line['audience'], line['disabled']], [ids[0], AUDIENCE, true]);
-    // The help of import names all that a line can have.
+    // The help of import lists every field of a line.
     const manifest = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as Manifest;
     const help = manifest.commands['apikey:import'].description;
     const known = new Set([...before.flatMap((text) => Object.keys(JSON.parse(text) as object)), 'secret']);

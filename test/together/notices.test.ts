@@ -18,7 +18,7 @@ import { Receiver, stopReceivers } from '../support/webhook.ts';
 
 describeOnEach('of changes at every door a webhook is told:', () => {
   let receiver: Receiver;
-  /** Does what a server does that has just started, and returns what was told then: types, actions, names. */
+  /** Sends what a server sends right after its start, and returns types, actions and names. */
   const look = async (database: string): Promise<string[]> => {
     const before = receiver.received.length;
     const test = await openTestKeys({ database });
@@ -27,7 +27,7 @@ describeOnEach('of changes at every door a webhook is told:', () => {
     await server.dispatcher.stop();
     await test.store.close();
     const named = receiver.received.slice(before).map(({ type, data }) => [type, data['action'], data['name']]);
-    // They are sent four at a time.
+    // Four are sent at a time, so the order varies.
     return named.map((each) => each.join(' ')).toSorted();
   };
   const succeed = async (cli: TestCli, ...args: string[]) => {

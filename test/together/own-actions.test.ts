@@ -10,7 +10,7 @@ import { query } from '../support/server.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const OWN = { resources: ['WIKI'], actions: ['PUBLISH', 'APPROVE_ANY'] };
-// A program declares its actions for TypeScript, which a test of this repository must not do for the others.
+// Programs declare actions in TypeScript globally, which would affect the other tests.
 const PUBLISH = 'WIKI:PUBLISH' as string as Permission;
 const FILE = 'resources: [WIKI]\nactions: [PUBLISH, APPROVE_ANY]\n';
 

@@ -20,7 +20,7 @@ describe('the policy over HTTP', () => {
     const [error] = body.errors ?? [];
     return error ? `${String(error.extensions['code'])}: ${error.message}` : undefined;
   };
-  /** Agrees on the page, as whoever has a key. */
+  /** Approves on the page with a key. */
   const agree = (userCode: string, key: string, end: string, scope: string) =>
     postForm(`${test.url}/device`, { user_code: userCode, key, decision: 'approve', expires_in: end, scope });
 

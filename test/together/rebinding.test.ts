@@ -11,7 +11,7 @@ import type { TestService } from '../support/server.ts';
 
 const EVIL = 'evil.example';
 
-/** The table of docs/security.md, row by row: what a page of any site gets that leads its own name to this machine. */
+/** The table of docs/security.md, row by row: what a page of any site gets after DNS rebinding to this machine. */
 describe('a page that leads its own name to this machine', () => {
   let test: TestService;
   const { log, lines } = collectingLog();
@@ -31,9 +31,7 @@ describe('a page that leads its own name to this machine', () => {
   });
   afterEach(() => test.stop());
 
-  /**
-   * The requests that a script of the page can send: any path, method and header but Host, Origin, Cookie and Sec-….
-   */
+  /** A request as a page's script can send it: any path, method and header except Host, Origin, Cookie and Sec-…. */
   const ask = async (
     path: string,
     { method = 'GET', body = '', url = test.url, ...headers }: Record<string, string> = {},
@@ -74,7 +72,7 @@ describe('a page that leads its own name to this machine', () => {
     const { port } = new URL(test.url);
     const said = { 'x-forwarded-host': 'keys.example.org', 'x-forwarded-proto': 'https' };
     assert.ok((await ask('/.well-known/oauth-authorization-server', said)).body.includes('https://keys.example.org'));
-    // Not even with the cookie, which browsers keep for the host that has set it.
+    // Not even with the cookie, which browsers keep for the host that set it.
     for (const more of [{}, { 'x-forwarded-host': `keys.example.org:${port}` }])
       assert.equal((await ask('/console/keys', { cookie: visitor.cookies, ...(more as object) })).status, 303);
     assert.equal((await visitor.open('keys')).status, 200);

@@ -15,7 +15,7 @@ import { tempFolder } from '../support/temp.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 
-/** An answer without where resources and actions are declared: this machine's file, or that of the server. */
+/** An answer without the place where resources and actions are declared: this machine's file or the server's. */
 function withoutPlace(answer: Finished): Finished {
   const stderr = answer.stderr.replaceAll(/ (?:Resources|Actions) of your own are declared under .*\.$/gm, '');
   return { ...answer, stderr };
@@ -34,7 +34,7 @@ describe('commands by a server', () => {
   const remotely = (args: readonly string[], more: NodeJS.ProcessEnv = {}, input = '') =>
     runCliHere(['apikey', ...args], { env: { ...env, ...more }, input });
   const locally = (args: readonly string[], input = '') => cli.run(['apikey', ...args], { input });
-  /** Runs a command in both ways, after the server has written how its key was used: commands show that. */
+  /** Runs a command on the store and through the server, after the server has written the usage that commands show. */
   const answersEqually = async (args: readonly string[], input = '') => {
     await server.flush();
     const [remote, local] = [await remotely(args, {}, input), await locally(args, input)];

@@ -105,7 +105,7 @@ describe('an edge that nobody asks for keys', () => {
           .list()
           .some(({ restMs }) => restMs > 0),
       );
-      // Told of a change, it rests on.
+      // It receives a change and rests again.
       await create('Other');
       await until(() => edge.state().keys === 3);
       assert.ok(isResting());

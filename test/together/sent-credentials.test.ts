@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 const SECRET = 'up/stream+KEY=0123456789';
 const PASSWORD = 'correct horse "battery" staple';
 
-/** The request that a service got. */
+/** A request, as the service received it. */
 interface Got {
   url: string;
   headers: Record<string, string | undefined>;
@@ -41,7 +41,7 @@ describe('the credentials of an upstream', () => {
   });
 
   before(async () => {
-    // It says all that it gets, in the ways in which services do.
+    // Echoes everything it receives, in the ways that real services do.
     service = await startGuarded((incoming, outgoing) => {
       got = { url: incoming.url!, headers: incoming.headers as Got['headers'] };
       const all = JSON.stringify({ url: incoming.url, headers: incoming.rawHeaders });

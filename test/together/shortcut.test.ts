@@ -16,7 +16,7 @@ import { ALL_PROXIES, type Asked, ASKING, routeTo } from '../features/guard/supp
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
 
-/** The keys that requests are made with. */
+/** The keys of the requests. */
 const KEYS = {
   good: {},
   other: { permissions: ['ME:READ_OWN'], roles: [] },
@@ -31,7 +31,6 @@ const KEYS = {
 type KeyName = keyof typeof KEYS;
 type Secrets = Readonly<Record<KeyName, string>>;
 
-/** A request. */
 interface Sent {
   readonly method?: string;
   readonly target?: string;
@@ -39,15 +38,15 @@ interface Sent {
   readonly lines?: readonly string[];
   readonly key?: KeyName;
   readonly body?: string | Buffer;
-  /** The length that the client says: if it is longer, the client ends within the body. Default: the right one. */
+  /** The announced length; if larger, the client ends within the body. Default: the real length. */
   readonly length?: number | 'unsaid';
   readonly host?: readonly string[];
 }
 
-/** The part that answers: the server alone refuses what it cannot hand on. */
+/** Who answers. The server itself refuses what it cannot pass on. */
 type Way = 'shortcut' | 'Hono' | 'server';
 
-/** The name of a case, requests on one connection, the statuses of their answers, and the part that gives them. */
+/** A case's name, its requests on one connection, the statuses of the answers, and who gives them. */
 type Row = readonly [what: string, sent: Sent | readonly Sent[], statuses: readonly number[], way: Way];
 
 const ONLINE = '{"query":"{ online }"}';
@@ -245,14 +244,14 @@ const OTHERS: readonly Row[] = [
   ['an address like /auth', { method: 'GET', target: '/author' }, [404], 'Hono'],
 ];
 
-/** The answers of the shortcut to requests of each way. */
+/** What the shortcut returns for each request of a way. */
 const TAKEN: Readonly<Record<Way, readonly boolean[]>> = { shortcut: [true], Hono: [false], server: [] };
 
-/** The headers that differ from answer to answer. */
+/** Headers that differ in each answer. */
 const OF_ONE_ANSWER = /^(?:date|x-request-id): .*\r\n/gim;
 const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
 
-/** The number of whole answers in a text. */
+/** How many complete answers a text contains. */
 function countAnswers(text: string, toHead: boolean): number {
   const [head, status] = /^HTTP\/1\.1 (\d+) [^]*?\r\n\r\n/.exec(text) ?? [];
   if (head === undefined) return 0;
@@ -261,7 +260,7 @@ function countAnswers(text: string, toHead: boolean): number {
   return text.length < end ? 0 : 1 + countAnswers(text.slice(end), toHead);
 }
 
-/** Answers without what differs each time, with their headers in the order of the names. */
+/** Answers without the variable parts, with sorted headers. */
 function normalized(answers: string): string {
   const same = answers
     .replaceAll(OF_ONE_ANSWER, '')
@@ -277,7 +276,7 @@ function normalized(answers: string): string {
 
 describe('a request, by the shortcut or by Hono,', () => {
   let test: TestKeys;
-  /** The answers of the shortcut, for each request that was offered to it: true if it took the request. */
+  /** The shortcut's result for each request: true if it answered. */
   let taken: boolean[] = [];
   const servers: { server: RunningServer; secrets: Secrets }[] = [];
 
@@ -301,7 +300,7 @@ describe('a request, by the shortcut or by Hono,', () => {
     };
     const served = [
       Object.assign(app, { shortcut: watched }),
-      // Within an app of somebody else, Hono answers.
+      // Inside another app, Hono answers.
       new Hono().all('*', (c) => app.fetch(c.req.raw, c.env as object)),
     ];
     for (const [index, each] of served.entries())
@@ -330,7 +329,7 @@ describe('a request, by the shortcut or by Hono,', () => {
     return secrets as Secrets;
   }
 
-  /** Sends requests one after another on a connection, and returns as many answers as are expected, or what came. */
+  /** Sends requests one after another on a connection. @returns the expected number of answers, or what arrived */
   async function send(all: readonly Sent[], { url }: RunningServer, secrets: Secrets, count: number): Promise<string> {
     const socket = await connectTo(url);
     const answers = readToEnd(socket);
@@ -358,7 +357,7 @@ describe('a request, by the shortcut or by Hono,', () => {
 
   for (const [what, sent, statuses, way] of [...GRAPHQL, ...FORWARD_AUTH, ...OTHERS])
     it(`gets the same answer: ${what}`, async () => {
-      // The limits are as if unused.
+      // Resets the limits.
       test.time.now += 24 * 3_600_000;
       const answers = [];
       for (const { server, secrets } of servers) {
@@ -387,7 +386,7 @@ describe('a request, by the shortcut or by Hono,', () => {
 describe('the answers of one turn of the event loop', () => {
   let server: Server;
   let now = 0;
-  /** The requests in the order in which they came, each with what makes its answer. */
+  /** The received requests, with a function to answer each. */
   const received: { outgoing: ServerResponse; answer: (reply: Reply) => void }[] = [];
   before(async () => {
     mock.method(performance, 'now', () => now);
@@ -406,7 +405,7 @@ describe('the answers of one turn of the event loop', () => {
     server.close();
   });
 
-  /** Sends requests, each on a connection of its own, and waits until they have come. */
+  /** Sends requests on separate connections, and waits until they have arrived. */
   async function ask(count: number): Promise<typeof received> {
     received.length = 0;
     const { port } = server.address() as AddressInfo;
@@ -417,7 +416,7 @@ describe('the answers of one turn of the event loop', () => {
     }
     return [...received];
   }
-  /** Answers requests, without an end of the turn. */
+  /** Answers requests within one turn of the event loop. */
   async function answer(requests: typeof received): Promise<void> {
     for (const request of requests) request.answer({ status: 200, text: 'ready' });
     await new Promise<void>((resolve) => process.nextTick(resolve));

@@ -28,7 +28,7 @@ describe('metrics of edges', () => {
     return (name: string, labels: Record<string, string> = {}) => valueOf(families, `svc_api_${name}`, labels)!;
   };
   const create = (name: string, more: object = { roles: ['VIEWER'] }) => test.keys.create({ name, ...more }, OPERATOR);
-  /** Asks the edge to judge a secret. */
+  /** Asks the edge about a secret. */
   const ask = async (secret: string) => {
     const { status } = await fetch(`${served.server.url}/auth/traefik?permission=INFO:READ_ANY`, {
       headers: {
@@ -41,7 +41,7 @@ describe('metrics of edges', () => {
     });
     return status;
   };
-  /** Resolves once the edge has taken what there is. */
+  /** Waits until the edge has all changes. */
   const taken = async () => {
     const { polls } = network.counts;
     await until(() => network.counts.polls >= polls + 2);
@@ -108,7 +108,7 @@ describe('metrics of edges', () => {
   it('count at the edge what it has accepted, and what it has refused and why', async () => {
     const { key: good } = await create('Good');
     const { key: off, apiKey: disabled } = await create('Disabled');
-    // The edge goes by the clock of its machine: what has ended by that was made before.
+    // The edge uses the machine's clock, so keys that have expired by it are created earlier.
     test.time.now -= 3_600_001;
     const { key: short } = await create('Short', { roles: ['VIEWER'], expiresIn: '1h' });
     const { key: former, apiKey: rotated } = await create('Rotated');
@@ -140,7 +140,7 @@ describe('metrics of edges', () => {
       ['answering', 'resting', 'behind'].map((state) => found('feed_edges', { state }));
     assert.deepEqual(edges(before), [1, 0, 0]);
     assert.ok(before('feed_lag_seconds') >= 0);
-    // It says nothing more, and has its lease.
+    // The origin is now silent, but the edge still has its lease.
     network.fate = () => 'silence';
     await test.keys.setEnabled(apiKey.id, false, OPERATOR);
     await until(async () => edges(await scrape(ofOrigin))[0] === 0);
@@ -149,7 +149,7 @@ describe('metrics of edges', () => {
     assert.equal(after('feed_changes_waited_total') - before('feed_changes_waited_total'), 1);
     assert.ok(after('feed_changes_waited_seconds_total') > before('feed_changes_waited_seconds_total'));
     assert.ok(after('feed_lag_seconds') > 0);
-    // An edge that does not answer is not waited for again.
+    // The change does not wait again for an edge that does not answer.
     await test.keys.setEnabled(apiKey.id, true, OPERATOR);
     const last = await scrape(ofOrigin);
     assert.equal(last('feed_changes_waited_total'), after('feed_changes_waited_total'));

@@ -12,7 +12,7 @@ import { collectingLog, withoutRequestId } from '../support/log.ts';
 import { startOtlpReceiver } from '../support/otlp.ts';
 import { until } from '../support/until.ts';
 
-/** The metrics, once no request is in flight. */
+/** The metrics once no request is in flight. */
 async function metricsAtRest(metrics: Metrics): Promise<Map<string, Family>> {
   let found: Map<string, Family>;
   const scrape = async () => (found = parseExposition(await metrics.text()));

@@ -21,7 +21,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
-/** Placeholders for required arguments that are no ids. */
+/** Placeholders for required arguments that are not ids. */
 const VALUES: Record<string, string> = { Int: '1', Boolean: 'false', DateTime: '"2026-01-01T00:00:00Z"' };
 
 describeOnEach('what is no id', () => {
@@ -69,7 +69,7 @@ function isId(given: GraphQLInputType): boolean {
   );
 }
 
-/** Those that are ids, and those that must be given. */
+/** The ids and the required arguments. */
 function valuesOf(fields: readonly (GraphQLArgument | GraphQLInputField)[]): string {
   return fields
     .filter((field) => isId(field.type) || (isNonNullType(field.type) && field.defaultValue === undefined))

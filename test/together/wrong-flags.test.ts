@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { testCli } from '../support/cli.ts';
 import { errorText } from '../support/errors.ts';
 
-/** Commands of features, and those to which features add flags. */
+/** Commands of features, and commands to which features add flags. */
 const ROWS: readonly (readonly [command: string, args: readonly string[], error: string])[] = [
   ['apikey list', ['--created-by', 'Ada'], 'Unknown flag: --created-by. Did you mean --parent?'],
   ['restore', ['x', '--bring-back', 'CI'], 'Unknown flag: --bring-back. Did you mean --restore-revoked?'],

@@ -8,7 +8,7 @@ const SECRET = `svc_0a1B2c3D4e5F_${'x'.repeat(49)}`;
 
 type Row = readonly [command: string, args: readonly string[], error: string];
 
-/** Lists without commas, of which oclif takes a later value for the name of a key. */
+/** Lists without commas: oclif reads the second value as the name of a key. */
 const SPACED: readonly Row[] = [
   ['apikey', ['--create', '--name', 'X', '--roles', 'VIEWER', 'GUEST'], `GUEST. ${commas('--roles VIEWER,GUEST')}`],
   ['apikey create', ['X', '--roles', 'VIEWER', 'GUEST'], `GUEST. ${commas('--roles VIEWER,GUEST')}`],
@@ -59,7 +59,7 @@ describe('a flag or argument that is wrong', () => {
       const typed = [...command.split(' '), ...args];
       const [plain, json] = await Promise.all([cli.run(typed), cli.run([...typed, '--json'])]);
       assert.deepEqual(plain, { stdout: '', stderr: errorText('USAGE', error, command), code: 2, signal: null });
-      // A missing value is not replaced by --json.
+      // A missing value does not swallow --json.
       assert.deepEqual([JSON.parse(json.stdout), json.stderr, json.code], [{ error, code: 'USAGE' }, '', 2]);
     });
   }

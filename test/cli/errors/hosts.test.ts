@@ -7,7 +7,7 @@ import { closeTo } from '../../../src/cli/explain/did-you-mean.ts';
 import { presentFailure } from '../../../src/cli/explain/present.ts';
 import { ROOT } from '../../support/process.ts';
 
-/** The output of a command of a host with its own name and separator. */
+/** The error output of a command in a host with its own name and separator. */
 async function shownByHost(id: string, argv: readonly string[], error: Partial<Error>): Promise<string> {
   const pjson = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as PJSON;
   const config = new Config({

@@ -14,7 +14,7 @@ describeOnEachAndRemotely('apikey rotate', () => {
     old = await cli.given('CI deploy');
   });
   const rotate = (...args: string[]) => cli.run(['apikey', 'rotate', ...args]);
-  /** The status of each secret, or that it is unknown. */
+  /** The status of each secret, or `unknown`. */
   const statusesOf = (...secrets: string[]) =>
     withKeys({ database: cli.database }, async (keys) => {
       const results = await Promise.all(secrets.map((secret) => keys.identify(secret, OPERATOR)));

@@ -8,7 +8,7 @@ import { openTestKeys } from '../../support/keys.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
 import { migratedStore } from '../../support/temp.ts';
 
-/** A store with three keys: one that works, one that is disabled, one that has expired. */
+/** A store with a valid, a disabled and an expired key. */
 async function storeOfThree(): Promise<string> {
   const database = await migratedStore();
   const { keys, store, time } = await openTestKeys({ database });

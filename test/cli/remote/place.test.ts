@@ -4,7 +4,7 @@ import { runCliHere } from '../../support/cli-here.ts';
 import { type RemoteStore, remoteStore, stopRemoteStores } from '../../support/remote.ts';
 import { tempStore } from '../../support/temp.ts';
 
-/** Commands that work on the key store itself, with what they need besides. */
+/** Commands that need the store itself, with their required arguments. */
 const STORE_COMMANDS: readonly (readonly string[])[] = [
   ['apikey', 'update', 'CI', '--detach'],
   ['apikey', 'verify', '-'],
@@ -84,7 +84,7 @@ describe('whose keys a command works on', () => {
   });
 
   it('sends no key over a network in the clear, unless told to', async () => {
-    // 192.0.2.0/24 is for documentation, and leads nowhere.
+    // 192.0.2.0/24 is reserved for documentation and unreachable.
     for (const url of ['http://192.0.2.1:4000', 'http://keys.example.org']) {
       const { error, stderr, code } = await run(['apikey', 'list', '--server', url], { SVC_API_KEY: server.key });
       assert.equal(
@@ -94,7 +94,7 @@ describe('whose keys a command works on', () => {
       assert.match(stderr, /\nCode: SERVER_INSECURE\n/);
       assert.equal(code, 2);
     }
-    // Another way to write 127.0.0.1, which is not taken for it.
+    // Another notation of 127.0.0.1, which does not count as loopback.
     const url = server.url.replace('127.0.0.1', '[::ffff:127.0.0.1]');
     for (const [flags, expected] of [
       [[], 2],

@@ -6,7 +6,7 @@ import { takenNames } from '../../../src/cli/plugins/taken-names.ts';
 
 const LINE = { kind: 'line', label: 'Floor', help: 'Floor of the key.' };
 
-/** The message with which features are refused. */
+/** The error for invalid features. */
 function refusalOf(...features: readonly unknown[]): string {
   try {
     addFields(features as FeatureOfFields[], takenNames());
@@ -17,7 +17,7 @@ function refusalOf(...features: readonly unknown[]): string {
   return 'none';
 }
 
-/** Each member that the public type has. */
+/** Every member of the public type. */
 const MEMBERS: Record<keyof Feature, true> = {
   name: true,
   needs: true,

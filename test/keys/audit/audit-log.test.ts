@@ -26,7 +26,7 @@ describeOnEach('the audit log', (dialect) => {
       after,
     ]);
 
-  /** Changes the log behind svc-api's back, without the triggers that forbid it. */
+  /** Changes the log behind svc-api's back, without the triggers that prevent it. */
   const tamper = async (...statements: string[]) => {
     await unlockAuditLog(test.database);
     await changeDirectly(test.database, ...statements);

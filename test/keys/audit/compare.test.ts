@@ -17,7 +17,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
   });
   afterEach(() => test.store.close());
   const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
-  /** Keys with ids of any kind: those of `numberedKeys` begin alike, and one that was changed stands for all. */
+  /** Inserts keys with random ids; those of `numberedKeys` share a prefix. */
   const insertWithIds = async (count: number) => {
     const keys = numberedKeys(count).map((key) => ({ ...key, id: randomUUID() }));
     await insertKeys(test.keys, keys);
@@ -191,7 +191,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     assert.deepEqual(await found(), [0, 1, []]);
   });
 
-  // In PostgreSQL, keys are compared in no order.
+  // PostgreSQL compares keys in no particular order.
   const itInFiles = dialect === 'sqlite' ? it : () => {};
   itInFiles('are not, where a change was undone by hand while others were compared', async () => {
     const keys = await insertWithIds(300);

@@ -57,7 +57,7 @@ describeOnEach('counting the audit log', () => {
 
   it('counts what a key may read, and nothing for one that may not', async () => {
     const auditor = await createPrincipal(test.keys, { name: 'Auditor', permissions: ['LOGS:READ_ANY'] });
-    // Entries that concern no key.
+    // Entries about no key.
     assert.deepEqual(await count({}, auditor.principal as never), [[30, 1, 1]]);
     const { principal } = await createPrincipal(test.keys, { name: 'Other', permissions: ['API_KEY:READ_ANY'] });
     await assert.rejects(count({}, principal as never), { code: 'FORBIDDEN' });

@@ -5,7 +5,7 @@ const PERIOD_MS = 600_000;
 const NOBODY = { kind: 'REQUEST', id: null, name: null } as const;
 const MALFORMED: Refusal = { reason: 'malformed', actor: NOBODY, apiKey: null };
 
-/** A refused request with a secret of a key that is known. */
+/** A refused request with a secret of a known key. */
 const refusalOf = (id: string, fields: Partial<Refusal> = {}): Refusal => ({
   reason: 'disabled',
   actor: { ...NOBODY, name: `svc_${id}_…` },
@@ -18,7 +18,7 @@ describe('refused requests, sampled for the audit log', () => {
   beforeEach(() => {
     sampler = new RefusalSampler();
   });
-  /** The due entries: the time of each and how many requests it stands for. */
+  /** The due entries, each with its time and the number of requests. */
   const taken = (now: number, all?: boolean) =>
     sampler.take(now, all).map(({ at, after }) => [at, after!['reason'], after!['count']]);
 

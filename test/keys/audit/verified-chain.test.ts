@@ -63,7 +63,7 @@ describeOnEach('the chain of the audit log, as far as a server has verified it,'
     );
     await until(() => read === 2500);
     await addEntries(1);
-    // Another configuration changes nothing about it.
+    // A new configuration keeps what was verified.
     assert.equal((await chain(counting.keys.withCatalog(counting.options.catalog))).verified!.number, 2501);
     assert.equal((await chain(counting.keys)).verified!.number, 2501);
     assert.deepEqual([read, asked], [2501, 4]);

@@ -18,7 +18,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     });
   });
   afterEach(() => test.store.close());
-  /** Does what was scheduled, as if its time had come. What was used during a flush is scheduled at its end. */
+  /** Runs what was scheduled, as if it were due. Uses during a flush are scheduled at its end. */
   const elapse = async () => {
     await until(() => scheduled.length > 0);
     for (const { work } of scheduled.splice(0)) work();
@@ -28,7 +28,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   const usesOf = async (id: string) => (await test.keys.useOf([id])).get(id)?.uses;
   const refusals = async () =>
     (await test.keys.audit.read({ action: 'refuse', first: 500 }, OPERATOR)).toReversed().map(({ after }) => after);
-  /** Keeps the store locked while something is done. */
+  /** Locks the store while `work` runs. */
   const whileLocked = async (work: () => Promise<unknown>) => {
     const other = await openTestKeys({ database: test.database });
     await other.store.repository.write(async () => void (await work()));
@@ -72,7 +72,7 @@ describeOnEach('activity, written in the background', (dialect) => {
       await elapse();
       await until(() => scheduled.length === 2);
     };
-    // On PostgreSQL, use is not kept waiting by changes.
+    // On PostgreSQL, other changes do not delay the usage.
     await whileLocked(() => (dialect === 'postgres' ? whileUseWaits(test, failing) : failing()));
     const delays = scheduled.map(({ delay }) => delay);
     assert.deepEqual([delays, await usesOf(key.id)], [[2000, 2000], undefined]);
@@ -96,7 +96,7 @@ describeOnEach('activity, written in the background', (dialect) => {
           await elapse();
           await until(() => scheduled.length > 0);
         });
-      else scheduled.splice(1); // What is scheduled for later is not needed.
+      else scheduled.splice(1); // Discards what is scheduled.
       await elapse();
       const endOf = async () => (await test.keys.findById(key.id, OPERATOR))!.rotation!.previousEndsAt;
       await until(async () => (await endOf()) !== null);
@@ -172,7 +172,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     };
     const { key: secret, apiKey: key } = await create('CI');
     let uses = 0;
-    /** The writes: a use is written along, to wait for. */
+    /** Counts the writes. Also writes a use, in order to wait for it. */
     const written = async () => {
       await authenticate(test.keys, secret);
       uses += 1;
@@ -192,7 +192,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     assert.deepEqual(await written(), [1, 3, 1, 4]);
   });
 
-  // On PostgreSQL what is kept is the same, and takes longer to come about.
+  // On PostgreSQL the same is kept, but this state takes longer to reach.
   if (dialect === 'sqlite') {
     it('keeps 1,000 refusals at most while the store cannot take them', async () => {
       const impatient = await openTestKeys({ asServer: true, database: test.database, lockWaitMs: 1 });

@@ -11,7 +11,7 @@ describeOnEach('whose secret this is', () => {
     test = await openTestKeys();
   });
   afterEach(() => test.store.close());
-  /** Without the chain, which begins with the key. */
+  /** Without the chain, which starts with the key. */
   const identify = async (secret: string, actor: Actor) => {
     const { chain, ...found } = { chain: undefined, ...(await test.keys.identify(secret, actor)) };
     assert.deepEqual(chain?.keys[0], 'apiKey' in found ? found.apiKey : undefined);

@@ -11,9 +11,9 @@ import { until } from '../../support/until.ts';
 describeOnEach('the use of many keys', (dialect) => {
   let test: TestKeys;
   let scheduled: { work: () => void; delay: number }[];
-  /** A step before some usage, or events, are written. */
+  /** Runs before usage or events are written. */
   let beforeWrite: (usage: readonly KeyUse[]) => void;
-  /** The writes since `elapse` began. */
+  /** The writes since the start of `elapse`. */
   let written: Promise<void>[];
   let activity: Activity;
   beforeEach(async () => {
@@ -37,7 +37,7 @@ describeOnEach('the use of many keys', (dialect) => {
   });
   afterEach(() => test.store.close());
   const insertKeys = async (count: number) => {
-    // By the first four bytes of their ids their uses are numbered, each after those that are taken.
+    // Uses are numbered by the first four bytes of the ids, so that consecutive ids get consecutive numbers.
     const keys = Array.from({ length: count }, (_, index) => storedKey(`${index}`));
     await test.store.repository.write((writer) => writer.insert(keys));
     return keys;
@@ -47,13 +47,13 @@ describeOnEach('the use of many keys', (dialect) => {
     return keys.map(({ id }) => usage.get(id)?.uses);
   };
   const delays = () => scheduled.map(({ delay }) => delay);
-  /** Uses a key, and writes that: each write takes this long. */
+  /** Uses a key and writes that. Each write takes this long. */
   const flush = async (key: ReturnType<typeof storedKey>, writeMs: number) => {
     beforeWrite = () => void (test.time.now += writeMs);
     activity.used(key, 'current');
     await elapse();
   };
-  /** Does what was scheduled, as if its time had come, to the end. */
+  /** Runs all that was scheduled, as if it were due. */
   const elapse = async () => {
     written = [];
     for (const { work } of scheduled.splice(0)) work();

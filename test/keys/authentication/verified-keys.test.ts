@@ -14,7 +14,7 @@ import { openStore } from '../../../src/store/open.ts';
 import { changeDirectly } from '../../support/direct.ts';
 import { authenticate, idOf, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
-/** A store of which the test knows how often it was asked about a secret. */
+/** A store that counts lookups of secrets. */
 function counting(repository: KeyRepository): {
   asked: () => number;
   repository: KeyRepository;
@@ -108,7 +108,7 @@ describe('a key that was accepted', () => {
       insert into key_changes (key_id) with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
         select 'another' from n`);
     const kept = Number(other.prepare('select count(*) from key_changes').pluck().get());
-    // Older ones are removed in pieces of 256.
+    // Old entries are removed 256 at a time.
     assert.ok(kept >= 4097 && kept < 4097 + 256, `${kept}`);
     other.close();
     await turn();
@@ -214,7 +214,7 @@ describe('a key that was accepted', () => {
   });
 });
 
-/** Keys that change, as a store tells of them. */
+/** Keys that change, with the notifications of a store. */
 class ChangingKeys {
   #changes = new KeyChanges();
   isKnown = true;

@@ -21,7 +21,7 @@ describeOnEach('own roles', () => {
   });
   afterEach(() => test.store.close());
 
-  /** The same store, with other declarations; the key that asks is authenticated again. */
+  /** Reopens the rules with other declarations, and authenticates the caller again. */
   const declare = (additions: CatalogAdditions) => (keys = test.keys.withCatalog(createCatalog(additions)));
   const enter = async (secret: string): Promise<Principal> => {
     const result = await authenticate(keys, secret);

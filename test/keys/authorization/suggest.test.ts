@@ -109,7 +109,7 @@ describeOnEach('a key that is narrowed to what is suggested', (dialect) => {
       return false;
     }
   };
-  /** Each as something that can be done again. */
+  /** Actions that can be repeated. */
   const deeds: (() => () => Promise<unknown> | boolean)[] = [
     () => {
       const given = grants();
@@ -117,7 +117,7 @@ describeOnEach('a key that is narrowed to what is suggested', (dialect) => {
     },
     () => {
       const [first, then] = [grants(), grants()];
-      // A key that cannot make the change has created the child all the same.
+      // The child is created even if the key cannot change it.
       let mayChange: boolean | undefined;
       return async () => {
         const { apiKey: child } = await test.keys.create({ name: `Child ${(names += 1)}`, ...first }, current!);

@@ -3,7 +3,7 @@ import { sortYielding } from '../../../src/keys/basics/turns.ts';
 
 describe('a long list', () => {
   it('is sorted as a short one is, with turns for others in between', async () => {
-    // Each number stands there several times: equals stay in their order.
+    // Each number occurs several times, since equal items must keep their order.
     const items = Array.from({ length: 10_000 }, (_, at) => ({ number: (at * 7919) % 3001, at }));
     const compare = (one: { number: number }, other: { number: number }) => one.number - other.number;
     let isDone = false;

@@ -4,7 +4,7 @@ import { findConfusableNames } from '../../../src/keys/changes/confusable-names.
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
-/** Names that look alike: with Latin letters, with a Cyrillic А, and with a Greek Α. */
+/** Confusable names: with a Latin A, a Cyrillic А and a Greek Α. */
 const [LATIN, CYRILLIC, GREEK] = ['Admin', '\u0410dmin', '\u0391dmin'] as const;
 
 describeOnEach('a name that looks like others', () => {

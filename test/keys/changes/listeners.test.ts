@@ -148,7 +148,7 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     const { principal } = await createPrincipal(test.keys, { name: 'a', roles: ['ADMIN'] });
     const rules: KeyListener['rules'] = {
       PRAISE: () => {},
-      // It has no say in a change of the core.
+      // Listeners have no say in changes of the core.
       DELETE: () => {
         throw new Error('refused by a listener');
       },

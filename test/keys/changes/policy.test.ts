@@ -17,10 +17,10 @@ const VIOLATED = { code: 'POLICY_VIOLATED' };
 describeOnEach('the policy', () => {
   let test: TestKeys;
   let keys: KeysService;
-  /** Puts a policy into force, as a changed configuration does. */
+  /** Applies a policy, like a changed configuration. */
   const demand = (policy: PolicyRules, more: CatalogAdditions = {}) =>
     void (keys = test.keys.withCatalog(createCatalog({ ...more, policy })));
-  /** A key that was made before there was a policy. */
+  /** A key from before the policy. */
   const earlier = async (input: NewKey, by: Principal | typeof OPERATOR = OPERATOR): Promise<ApiKey> =>
     (await test.keys.create(input, by)).apiKey;
   const present = async (id: string) => (await keys.findById(id, OPERATOR))!;

@@ -8,7 +8,7 @@ describe('what may be done to a key', () => {
     const test = await openTestKeys({
       repository: (repository) => ({
         ...repository,
-        // As many as are asked for, again and again: as a store answers that has millions.
+        // Endless full pages, like a store with millions of keys.
         listCreatedBy: async (creators, page) => {
           pages += 1;
           assert.ok(pages < 1000, 'It goes on and on.');
@@ -29,7 +29,7 @@ describe('what may be done to a key', () => {
     const [changes] = await test.keys.permittedChanges.possibleChanges([principal.apiKey], caller);
     const refusals = new Map(changes!.map(({ change, refusal }) => [change, refusal?.code ?? null]));
     assert.equal(refusals.get('ROTATE'), null);
-    // Nobody knows whether one of them is enabled: what may be refused is not offered.
+    // Too many to know whether one is enabled, so a change that could be refused is not offered.
     assert.equal(refusals.get('ROTATE_AND_DISABLE_CREATED'), 'FORBIDDEN');
     assert.ok(pages <= 10, `${pages} pages`);
     await test.store.close();

@@ -22,7 +22,7 @@ describeAlwaysOnEach('rotating a key', () => {
   });
   afterEach(() => test.store.close());
 
-  /** True if a secret is accepted, or why it is refused; its use counts. */
+  /** True if a secret is accepted, or the reason for its refusal. Counts as a use. */
   const enter = async (secret: string) => {
     const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : result.principal.apiKey.id === id;

@@ -3,7 +3,7 @@ import { keyFields, fixedFields, RESTRICTIONS } from '../../../src/keys/key/inde
 
 const DEFAULTS = { defaultLimits: ['100/m', '5/s'] } as const;
 
-/** Values from wide to narrow, and some that have nothing in common with them. */
+/** Values from wide to narrow, and some that overlap with none of them. */
 const VALUES: Record<string, readonly unknown[]> = {
   limits: [[], ['200/m'], ['10/m'], ['10/m', '3/uses'], ['3/uses'], ['1000/h']],
   allowFrom: [null, ['10.0.0.0/8', '2001:db8::/32'], ['10.1.0.0/16'], ['10.1.2.3'], ['192.0.2.1']],

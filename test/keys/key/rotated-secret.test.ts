@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rotatedSecrets } from '../../../src/keys/key/rotated-secret.ts';
 import { idOf, storedKey } from '../../support/keys.ts';
 
-/** A key with the nth secret, and while it is rotated the one before. */
+/** A key with the nth secret, and during a rotation the previous one. */
 const keyWith = (current: number, previous?: number) =>
   storedKey('CI', {
     digest: `digest ${current}`,

@@ -16,7 +16,7 @@ describe('the skeleton of a name', () => {
   };
 
   it('is the same whether or not its characters were looked up before', async () => {
-    // A module of its own has looked up none.
+    // A fresh copy of the module, whose cache is empty.
     const path = `../../../src/keys/key/skeleton.ts?${randomUUID()}`;
     const { computeSkeleton } = (await import(path)) as typeof import('../../../src/keys/key/skeleton.ts');
     for (const _time of ['first', 'second'])

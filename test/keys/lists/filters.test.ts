@@ -8,9 +8,9 @@ import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { tempStore } from '../../support/temp.ts';
 
 const DAY = 86_400_000;
-/** More than an index leads to, and than creators are known before a search. */
+/** More keys than an index lookup returns, and more creators than are collected before a search. */
 const [KEYS, CREATORS] = [6000, 1200];
-/** Few begin alike: by the first digits their uses are numbered, each after those that are taken. */
+/** Uses are numbered by the first digits of ids, so few ids share them. */
 const uuid = (number: number) =>
   `${String(Math.floor(number / 4)).padStart(8, '0')}-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
@@ -27,7 +27,7 @@ describeAlwaysOnEach('keys that filters select', () => {
         name: `Key ${at}`,
         createdAt: now - 400 * DAY + Math.floor(at / 3) * 1000,
         createdBy: at >= CREATORS && at % 4 === 0 ? uuid(at % CREATORS) : null,
-        // One has more keys than are looked up, one has few, and one has a single key with child keys.
+        // One owner has more keys than are looked up, one has few, and one has a single key with children.
         owner: at % 5 < 3 ? 'Platform' : at % 700 === 3 ? 'Few' : at === 24 ? 'Boss' : null,
         tags: [...(at % 2 === 0 ? ['env=prod'] : []), ...(at % 500 === 0 ? ['rare=1'] : [])],
         expiresAt: at % 3 === 0 ? now + (at - 100) * 60_000 : null,

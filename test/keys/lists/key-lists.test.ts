@@ -16,7 +16,7 @@ describeAlwaysOnEach('keys as people look through them', () => {
   });
   afterEach(() => test.store.close());
 
-  /** Each a moment after the one before. */
+  /** Creates a key, a moment after the previous one. */
   const create = async (
     name: string,
     fields: Partial<NewKey> = {},

@@ -11,7 +11,6 @@ const RESOURCES =
 const ACTIONS = 'CREATE_ANY, CREATE_OWN, READ_ANY, READ_OWN, UPDATE_ANY, UPDATE_OWN, DELETE_ANY, DELETE_OWN'.split(
   ', ',
 );
-/** Resources of features, which all have credentials. */
 const OF_FEATURES = FEATURES.flatMap(({ resources = [] }) => resources).map((each) =>
   typeof each === 'string' ? each : each.name,
 );

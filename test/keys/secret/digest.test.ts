@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { toHex, readDigest } from '../../../src/keys/secret/secret.ts';
 
-/** Bytes whose base64 has both characters that base64url writes otherwise. */
+/** Bytes whose base64 contains both characters that base64url replaces. */
 const BYTES = Buffer.from('fbff'.repeat(16), 'hex');
 const [hex, base64, base64url] = (['hex', 'base64', 'base64url'] as const).map((encoding) => BYTES.toString(encoding));
 

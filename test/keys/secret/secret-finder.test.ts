@@ -8,7 +8,7 @@ import { type FoundSecret, SecretFinder } from '../../../src/keys/secret/secret-
 const { text: secret, publicId } = createSecret(randomBytes);
 const { text: other, publicId: otherId } = createSecret(randomBytes);
 
-/** Finds secrets in parts that are all read into the same memory, as files are. */
+/** Finds secrets in parts that reuse one buffer, as for files. */
 function findIn(...parts: readonly (string | Buffer)[]): FoundSecret[] {
   const finder = new SecretFinder();
   const memory = Buffer.alloc(4096);
@@ -62,7 +62,7 @@ describe('finding secrets', () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const held = () => {
-      // Memory of one is given back in the background, and all of it when the next one begins.
+      // A collection frees memory in the background; the next one waits for that.
       for (let count = 0; count < 2; count += 1) collectGarbage();
       return process.memoryUsage().arrayBuffers;
     };
@@ -70,7 +70,7 @@ describe('finding secrets', () => {
     const part = Buffer.alloc(1 << 20, 'x');
     const before = held();
     for (let count = 0; count < 50; count += 1) assert.deepEqual([...finder.find(part)], []);
-    // Another thread frees the buffers, some time after the collection.
+    // Another thread frees the buffers some time after the collection.
     let collections = 1;
     while (held() - before >= 10 * part.length) assert.ok((collections += 1) < 100);
     assert.deepEqual(

@@ -15,10 +15,10 @@ import {
 } from '../../../src/keys/secret/secret.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** The pattern that the documentation gives to scanners. */
+/** The documented pattern for scanners. */
 const SCANNER = /\bsvc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b/g;
 const FORM = /^svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/;
-/** A source that gives the same bytes each time. */
+/** A random source that repeats one byte. */
 const fixed = (byte: number) => (size: number) => new Uint8Array(size).fill(byte);
 
 describe('a secret', () => {
@@ -49,7 +49,7 @@ describe('a secret', () => {
     let next = 255;
     const falling = (size: number) => (size === 32 ? randomBytes(32) : Uint8Array.of(next--));
     const ids = Array.from({ length: 20 }, () => createSecret(falling).publicId).join('');
-    // From 247 on, each character comes as often as any other.
+    // Bytes from 248 on are skipped, so each character occurs equally often.
     assert.equal(ids, BASE62.split('').toReversed().join('').repeat(4).slice(0, 240));
   });
 
@@ -147,7 +147,7 @@ describe('a prefix', () => {
 });
 
 describe('a text whose checksum fits', () => {
-  /** The text with its CRC-32 in six characters of base62, as a secret ends. */
+  /** The text with its CRC-32 as six base62 characters, the end of a secret. */
   const checked = (text: string) => {
     let [rest, checksum] = [crc32(text), ''];
     while (checksum.length < 6) [rest, checksum] = [Math.floor(rest / 62), BASE62[rest % 62] + checksum];

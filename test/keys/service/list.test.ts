@@ -184,7 +184,7 @@ describeAlwaysOnEach('the list of keys', () => {
     const tops = Object.entries(endings).map(([name, ending], at) =>
       storedKey(`top ${at}`, { name, ...ending, createdAt: at }),
     );
-    // More keys than are read at once lie between a key and its parent keys.
+    // More keys than one read returns lie between a key and its parents.
     const between = Array.from({ length: size }, (_, at) => storedKey(randomUUID(), { createdAt: 10 + at }));
     const children = tops.map(({ id, name }, at) =>
       storedKey(`child ${at}`, {

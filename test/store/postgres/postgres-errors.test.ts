@@ -37,7 +37,7 @@ describeAlwaysOnEach('a value that no two keys may have', () => {
 
 describeOn('postgres', 'a server', () => {
   it('that is not there is STORE_UNAVAILABLE, also by the command line, which hides the password', async () => {
-    // The first port is never given to anybody.
+    // No program listens on port 1.
     const url = 'postgres://me:hunter2@127.0.0.1:1/keys';
     const { code, stdout, stderr } = await runCli(['apikey', 'list', '--json', '--database', url], {
       env: { LOG_LEVEL: 'debug' },
@@ -57,7 +57,7 @@ describeOn('postgres', 'a server', () => {
     const open = (timeout: number) =>
       openTestKeys({ asServer: true, database: `postgres://me@127.0.0.1:${port}/keys?connect_timeout=${timeout}` });
     const unreachable = { code: 'STORE_UNAVAILABLE', message: /cannot be reached/ };
-    // The one that may take longer began first, and still waits.
+    // The one with the longer timeout started first, and still waits.
     const done: number[] = [];
     const attempts = [600, 1].map((timeout) =>
       assert.rejects(open(timeout), unreachable).finally(() => done.push(timeout)),
@@ -171,14 +171,14 @@ describeOn('postgres', 'the driver', () => {
   });
 });
 
-/** A store whose connections can be told from those of others. */
+/** A store whose connections have an identifiable name. */
 function namedStore(): string {
   const url = new URL(postgresStore());
   url.searchParams.set('application_name', url.searchParams.get('schema')!);
   return url.href;
 }
 
-/** Ends all connections to a store. */
+/** Closes all connections to a store. */
 async function endConnections(database: string): Promise<void> {
   const name = new URL(database).searchParams.get('application_name');
   await readDirectly(
@@ -213,7 +213,7 @@ describeOn('postgres', 'a server that only speaks like PostgreSQL', () => {
   }
 });
 
-/** Lets anybody in, and answers each question with a text: section 55.2 of PostgreSQL's manual. */
+/** Accepts any login, and answers each query with a text: section 55.2 of PostgreSQL's manual. */
 function answerAll(socket: Socket, text: string): void {
   const message = (type: string, ...parts: (string | number[])[]) => {
     const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)));

@@ -13,7 +13,7 @@ describeOn('postgres', 'a database server that is silent', () => {
     const url = new URL(await migratedStore());
     proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);
-    // Longer than the test may take.
+    // Longer than the test can take.
     store = await openStore({ database: url.href, lockWaitMs: 120_000 });
     await until(async () => store.repository.revision() !== undefined);
   });

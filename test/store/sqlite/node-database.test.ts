@@ -7,7 +7,7 @@ import { tempFolder } from '../../support/temp.ts';
 
 const TABLE = 'create table t (a unique, b text not null)';
 
-/** The failing call, on a database by a path. */
+/** The failing call on an opened database. */
 const FAILURES: [what: string, code: string, work: (open: (path: string) => PrivateDatabase) => unknown][] = [
   [
     'a value twice',
@@ -97,7 +97,7 @@ describe("Node's own SQLite, where the driver has no binary", () => {
   });
 });
 
-/** The rows of Node's SQLite have no prototype. */
+/** Rows of Node's SQLite have no prototype. */
 function plain(row: object | undefined): unknown {
   return row === undefined ? row : { ...row };
 }

@@ -7,7 +7,7 @@ import { openTestKeys } from '../../support/keys.ts';
 import { tempStore } from '../../support/temp.ts';
 import { STORES } from '../../support/features.ts';
 
-/** The number of `synchronous = full` in SQLite: it waits for the disk at the end of each transaction. */
+/** The number of `synchronous = full` in SQLite, which syncs to disk at the end of each transaction. */
 const FULL = 2;
 
 describe('a connection to a store in a file', () => {

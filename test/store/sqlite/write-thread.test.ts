@@ -67,7 +67,7 @@ describe('the thread in which a server writes', () => {
     const started = nextWorker();
     assert.equal(await thread.start(), true);
     await thread.run('begin immediate', []);
-    // A timer that was set before would go off before.
+    // A timer that was set earlier would fire earlier.
     await delay(1);
     await thread.run('select 1', []);
     assert.equal(thread.inTransaction, true);
