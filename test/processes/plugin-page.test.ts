@@ -142,6 +142,44 @@ describe(`an example of ${PAGE}`, () => {
     }
   });
 
+  it('has keys, with methods that take the actor', async () => {
+    const run = `async (keys, { name }, actor) => {
+      const input = { name: name + ' two', roles: ['GUEST'], owner: 'Ada' };
+      const { key, apiKey } = await keys.create(input, actor);
+      const changed = await keys.update(apiKey.id, { description: 'New' }, actor);
+      const disabled = await keys.setEnabled(apiKey.id, false, actor);
+      const found = [await keys.findById(apiKey.id, actor), await keys.findByName(input.name, actor)];
+      const { keys: listed } = await keys.list({ search: input.name }, actor);
+      await keys.setEnabled(apiKey.id, true, actor);
+      const rotated = await keys.rotate(apiKey.id, {}, actor);
+      const [deleted] = await keys.delete([apiKey.id], actor);
+      return {
+        ids: [...found, ...listed, deleted].map((each) => each.id === apiKey.id),
+        changes: [changed.before.description, changed.after.description, disabled.after.disabledAt !== null],
+        secrets: new Set([key, rotated.key]).size,
+        section: keys.catalog.added.other ?? null,
+        rest: (await keys.findByName(input.name, actor)) ?? null,
+      };
+    }`;
+    const operation = `{ root: 'Mutation', needs: 'SERVICES:UPDATE_ANY', does: 'Tries keys.', run: ${run} }`;
+    const command = fileAt('commands/deploy/approve.js')
+      .replaceAll('approveDeploy', 'tryKeys')
+      .replaceAll('id:', 'name:');
+    const files = {
+      'deploy.js': `export const feature = { name: 'svc-api-deploy', operations: { tryKeys: ${operation} },
+        schema: async () => ({ typeDefs: 'extend type Mutation { "Tries." tryKeys("Name." name: String!): Boolean }' }) };`,
+      'commands/deploy/approve.js': command,
+    };
+    data.install('svc-api-deploy', `(await import('./deploy.js')).feature`, undefined, {}, files);
+    assert.deepEqual(await cli('deploy approve K'), {
+      ids: [true, true, true, true],
+      changes: [null, 'New', true],
+      secrets: 2,
+      section: null,
+      rest: null,
+    });
+  });
+
   it('adds work beside requests', async () => {
     example('svc-api-heartbeat', undefined, (given) => given.replace('60_000', '5'));
     const own = join(tempFolder(), 'keys.sqlite');
