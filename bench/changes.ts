@@ -4,14 +4,14 @@ import { RESOURCES } from './stores.ts';
 /** The changes to measure, as JSON in the only argument. */
 export interface ChangesOptions {
   database: string;
-  /** The ids of the keys that are changed, in turn. */
+  /** The ids of the keys to change, in turn. */
   ids: readonly string[];
   perSecond: number;
 }
 
 /**
- * Changes the description of one key after another until stdin ends. Prints a line when it begins, and then how many
- * it has changed a second.
+ * Changes the description of one key after another until stdin ends. Prints a line at the start, and the changes per
+ * second at the end.
  */
 const { database, ids, perSecond } = JSON.parse(process.argv[2]!) as ChangesOptions;
 const keys = await openKeys({ database, resources: RESOURCES, ifMissing: 'fail' });

@@ -10,12 +10,12 @@ import type { Row } from './rows.ts';
 import type { BenchKey } from './stores.ts';
 import type { Workload } from './workloads.ts';
 
-/** So many keys are tried. */
+/** How many keys are checked. */
 const TRIED = 32;
 let nextNumber = 2 * 10 ** 9;
 
 /**
- * Checks that the responses are right, also the second time, and that a wrong key is refused.
+ * Checks that the responses are right, also to repeated requests, and that a wrong key is refused.
  * @throws AssertionError
  */
 export async function checkAnswers(
@@ -52,7 +52,7 @@ function withoutMessages(answer: Answer): object {
   return { ...answer, errors: answer.errors.map(({ path, extensions }) => ({ path, code: extensions.code })) };
 }
 
-/** Sends the request as the load has it. @returns the status and the body of the response */
+/** Sends a request like the load generator's. @returns the status and the body of the response */
 async function ask(
   workload: Workload,
   port: number,
@@ -67,7 +67,7 @@ async function ask(
   return [response.statusCode!, (await text(response)) || JSON.stringify(identityIn(response.headers))];
 }
 
-/** The key of a request, as forward-auth names it to the proxy. */
+/** The key of a request, as forward-auth reports it to the proxy. */
 function identityIn(headers: IncomingHttpHeaders): object {
   const [id, name, roles, permission] = ['key-id', 'key-name', 'roles', 'permission'].map((field) =>
     String(headers[`x-auth-${field}`]),

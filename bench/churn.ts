@@ -8,22 +8,19 @@ import { ME } from './workloads.ts';
 
 const CHANGES_PER_SECOND = [0, 1, 10, 50];
 const LIVE_KEYS = 1000;
-/** Longer than elsewhere, so that one change a second is in each measurement. */
+/** A multiple of the usual duration, so that each measurement includes a change even at one a second. */
 const TIMES_AS_LONG = 3;
 
-/** One line of the table. */
+/** A row of the table. */
 interface Line {
   row: Row;
   perSecond: number;
   all: Measurement[];
-  /** The changes that were made, for each second. */
+  /** The changes per second that were made. */
   made: number[];
 }
 
-/**
- * Measures `me` while another process changes keys among those that the requests are sent with.
- * @returns a table of the medians
- */
+/** Measures `me` while another process changes some of the keys in use. @returns a table of the medians */
 export async function measureChurn(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
   const live = keys.slice(0, LIVE_KEYS);
   const rotation = new Rotation(live);

@@ -5,7 +5,7 @@ import { createApp, listen, openKeys, OPERATOR } from './svc-api.ts';
 
 const SIZES = [1000, 1_000_000];
 const LOADS = 50;
-/** The pages that are opened, by what they are. The first is the one that people begin with. */
+/** The measured pages by title. The first one is where people start. */
 const PAGES: readonly (readonly [title: string, path: (id: string) => string])[] = [
   ['keys, first page', () => 'keys'],
   ['keys, a search that finds one', () => 'keys?search=Ada+of+the+bench'],
@@ -14,7 +14,7 @@ const PAGES: readonly (readonly [title: string, path: (id: string) => string])[]
   ['audit log', () => 'audit-log'],
 ];
 
-/** Times of a page, in milliseconds. */
+/** The times of a page, in milliseconds. */
 interface Timed {
   readonly title: string;
   readonly size: number;
@@ -24,8 +24,8 @@ interface Timed {
 }
 
 /**
- * Opens pages of the console on stores of two sizes, each for the first time after the start, and then again.
- * @returns a table of how long the server took, the client's part in it included
+ * Opens pages of the console on stores of two sizes, first after the start and then repeatedly.
+ * @returns a table of the times, including the client's share
  */
 export async function measureConsole(): Promise<string> {
   const all: Timed[] = [];

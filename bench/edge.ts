@@ -20,19 +20,19 @@ const PIECE_KEYS = 500;
 const LOOKS = 100_000;
 const MANY_EDGES = 400;
 const ASKS_A_SECOND = 2;
-/** How long the origin is watched, in seconds. */
+/** How many seconds the origin is observed. */
 const IDLE_SECONDS = 20;
 
 const digestOf = (secret: string) => hash('sha256', secret, 'base64url');
 
-/** A line of the feed, as a store has it of a usual key. */
+/** A line of the feed for a typical key. */
 function lineOf(index: number): string {
   const others = [null, null, null, '["VIEWER"]', '[]', randomUUID().slice(0, 12), 1_700_000_000_000 + index];
   const rest = [null, null, null, null, null, null, 0, null, null, null, null, null, 'abcdefghijk'];
   return `+${JSON.stringify([randomUUID(), digestOf(`${index}`), null, `Key ${index}`, ...others, ...rest])}\n`;
 }
 
-/** The memory of a table of so many keys, and the time to find one. */
+/** The memory of a table with this many keys, and the time to find one. */
 async function measureTable(keys: number): Promise<(readonly [string, string])[]> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -75,7 +75,7 @@ async function listening(args: readonly string[]) {
   return { child, url: /http\S+/.exec(String(line))![0] };
 }
 
-/** How much of a processor a process used, in milliseconds a second. */
+/** The CPU time of a process, in milliseconds per second. */
 async function cpuOf(pid: number): Promise<number> {
   const ticks = () => {
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ');
@@ -86,7 +86,7 @@ async function cpuOf(pid: number): Promise<number> {
   return ((ticks() - before) * 10) / IDLE_SECONDS;
 }
 
-/** Asks as so many edges do that have a lease of a second. @returns ends it */
+/** Polls like this many edges with a lease of a second. @returns a controller that stops it */
 function followByAsking(url: string, secret: string, edges: number): AbortController {
   const ended = new AbortController();
   const agent = new Agent({ keepAlive: true });
@@ -112,7 +112,7 @@ function followByAsking(url: string, secret: string, edges: number): AbortContro
   return ended;
 }
 
-/** Resolves once all edges of a store rest. */
+/** Waits until all edges of a store rest. */
 async function resting(database: string, edges: number): Promise<void> {
   const args = [BIN, 'doctor', '--database', database, '--json'];
   for (;;) {
@@ -125,7 +125,7 @@ async function resting(database: string, edges: number): Promise<void> {
   }
 }
 
-/** Asks each edge for a key every second. @returns ends it */
+/** Sends a request for a key to each edge every second. @returns the timer to stop it */
 function askForKeys(urls: readonly string[], secret: string): NodeJS.Timeout {
   const headers = { authorization: `Bearer ${secret}` };
   const ask = async (url: string) => {
@@ -138,7 +138,7 @@ function askForKeys(urls: readonly string[], secret: string): NodeJS.Timeout {
   }, 1000);
 }
 
-/** The load of edges on their origin: idle ones, and others. */
+/** The load that edges put on their origin, idle or not. */
 function measureFollowing(edges: number): Promise<(readonly [string, string])[]> {
   return withFolder(async (folder) => {
     const database = join(folder, 'keys.sqlite');
@@ -189,7 +189,7 @@ function measureFollowing(edges: number): Promise<(readonly [string, string])[]>
   });
 }
 
-/** The cost of an edge, and that of its origin for it. */
+/** The cost of an edge, and its cost for the origin. */
 export async function measureEdge(keys: number): Promise<string> {
   return table(['', ''], [...(await measureTable(keys)), ...(await measureFollowing(4))]);
 }

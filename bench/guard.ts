@@ -9,12 +9,12 @@ import { CHECKS } from './rows.ts';
 import { CALL, SERVICE } from './workloads.ts';
 
 const GUARD: Row = { title: '**`svc-api guard`**', server: 'guard', workloads: CHECKS };
-/** The row that the others are compared with. */
+/** The baseline. */
 const BARE: Row = { title: 'twenty lines of node:http, open', server: 'proxy', workloads: CHECKS, isOpen: true };
 const NGINX: Row = { title: 'nginx, `proxy_pass` alone, open', server: 'nginx', workloads: CHECKS, isOpen: true };
 const UPSTREAM: Row = { title: 'the service', server: 'constant', workloads: CHECKS, cores: LOAD_CORE };
 
-/** By a file, with a hundred services, and what these get in the place of the caller's key. */
+/** A configuration with a hundred services, and the credentials that replace the caller's key. */
 const SWAPPED: Row = {
   ...GUARD,
   title: '**`svc-api guard`**, a credential of each',
@@ -25,14 +25,17 @@ const UNCHECKED: Row = { ...SWAPPED, title: 'the same, open and without credenti
 const TOOLS: Row = { ...GUARD, title: '**`svc-api guard`**, by `mcp`', mode: 'mcp', workloads: [CALL] };
 const NO_TOOLS: Row = { ...TOOLS, title: 'the same without `mcp`', mode: 'plain' };
 
-/** The cost of the guard beside proxies that check nothing, in front of one service on the core of the load. */
+/**
+ * The cost of the guard compared with proxies that check nothing. The service behind them shares the load generator's
+ * core.
+ */
 export function measureGuard(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
   return inFrontOf(UPSTREAM, folder, async () =>
     throughputTable(await measureThroughput([GUARD, BARE, NGINX], keys, folder, rounds), CHECKS, BARE),
   );
 }
 
-/** The cost of checks and credentials for the guard of many services, and of judging messages of MCP. */
+/** The cost of checks and credentials for many services, and of decisions about MCP messages. */
 export function measureUpstreams(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
   return inFrontOf(UPSTREAM, folder, async () => {
     const tables: string[] = [];

@@ -1,4 +1,4 @@
-/** An object of the hosts' lists. */
+/** An item in the hosts' lists. */
 export interface Item {
   id: string;
   name: string;
@@ -6,7 +6,7 @@ export interface Item {
   ok: boolean;
 }
 
-/** One more than any list asks for: the mutation changes that one. */
+/** One more than any list requests; the mutation changes that one. */
 const ITEMS = Array.from({ length: 601 }, (_, index): Item => ({
   id: `item-${index}`,
   name: `Item number ${index}`,

@@ -7,10 +7,10 @@ import { ME } from './workloads.ts';
 
 const LIVE_KEYS = [1000, 20_000, 100_000];
 
-/** The most live keys that are measured. */
+/** The largest measured number of live keys. */
 export const MAX_LIVE_KEYS = Math.max(...LIVE_KEYS);
 
-/** A server that knows a number of live keys. */
+/** A server, and the number of its live keys. */
 interface Line {
   row: Row;
   live: number;
@@ -20,7 +20,7 @@ interface Line {
 }
 
 /**
- * Measures `me` with more and more keys in rotation, each of which was sent before.
+ * Measures `me` with increasing numbers of keys in rotation, each of which has been used before.
  * @returns a table of the medians
  */
 export async function measureLiveKeys(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {

@@ -2,25 +2,25 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { NUMBER, TOKEN } from './placeholders.ts';
 
-/** The load to generate, passed as JSON by stdin. */
+/** The load to generate, passed as JSON on stdin. */
 export interface LoadOptions {
   port: number;
   connections: number;
-  /** The request, with TOKEN and NUMBER in it. */
+  /** The request, with placeholders TOKEN and NUMBER. */
   request: string;
-  /** The keys, which all connections together take in turn, and the index of the first. */
+  /** The keys, which all connections use in turn, and the index of the first. */
   tokens: readonly string[];
   from: number;
-  /** The statuses that responses may have. */
+  /** The expected statuses. */
   statuses: readonly number[];
-  /** How long to send before counting, and while counting, in seconds. */
+  /** Durations before and during the measurement, in seconds. */
   warmUp: number;
   seconds: number;
 }
 
 /** The result, printed as JSON. */
 export interface LoadReport {
-  /** Responses with one of the statuses: per second while counting, and in total with the warm-up. */
+  /** Responses with an expected status: per second in the measurement, and in total with the warm-up. */
   rate: number;
   answers: number;
   /** Responses with another status, and broken connections. */
@@ -28,21 +28,21 @@ export interface LoadReport {
   /** The 50th and 99th percentile of the response time, in milliseconds. */
   p50: number;
   p99: number;
-  /** The fraction of its core that this program used, from 0 to 1: near 1, it is the bottleneck itself. */
+  /** The fraction of its core that this program used, from 0 to 1: close to 1, it is the bottleneck. */
   busy: number;
 }
 
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
-/** Longer than the head of any response. */
+/** An upper bound for the head of a response. */
 const MAX_HEAD_BYTES = 2048;
 
 const options = JSON.parse(readFileSync(0, 'utf8')) as LoadOptions;
 const expected = options.statuses.map((status) => Buffer.from(`HTTP/1.1 ${status}`));
 const requests = options.tokens.map((token) => Buffer.from(options.request.replace(TOKEN, token), 'latin1'));
-/** All keys have the same length, so these are the same in all requests. */
+/** All keys have the same length, so the positions are the same in all requests. */
 const numbersAt = positionsOf(requests[0]!, NUMBER);
 let nextRequest = options.from;
-// Another program's numbers are most likely others.
+// Random, so that parallel programs use different numbers.
 let nextNumber = 10 ** 9 + Math.floor(Math.random() * 10 ** 9);
 let answers = 0;
 let before = 0;
@@ -50,14 +50,14 @@ let wrong = 0;
 let times: number[] = [];
 
 /**
- * A closed loop on raw sockets: each connection sends the next request when the response has arrived. It costs less
- * than the cheapest server: requests are made beforehand, and of a response only its status and length are read.
+ * A closed loop on raw sockets: each connection sends its next request when the response has arrived. To be cheaper
+ * than the cheapest server, it prepares requests in advance, and reads only the status and length of responses.
  */
 function open(): void {
   const buffer = Buffer.alloc(65_536);
   let sentAt = 0;
   let isOk = false;
-  /** The bytes of the response that are missing; Infinity while nobody knows how many. */
+  /** The remaining bytes of the response; Infinity while unknown. */
   let missing = 0;
   const send = () => {
     sentAt = performance.now();
@@ -74,7 +74,7 @@ function open(): void {
     missing = 0;
     if (isOk) answers += 1;
     else wrong += 1;
-    // A sample is enough for percentiles, and cheap.
+    // A sample suffices for percentiles, and is cheap.
     if (answers % 16 === 0) times.push(performance.now() - sentAt);
     send();
   };
@@ -112,7 +112,7 @@ function positionsOf(request: Buffer, text: string): number[] {
   return positions;
 }
 
-/** The length of a response, head and body, by its head; Infinity if it comes in chunks. */
+/** The length of a response from its head; Infinity if it is chunked. */
 function lengthOf(text: string): number {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) throw new Error('A head came in pieces.');

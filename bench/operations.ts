@@ -21,15 +21,15 @@ import { withFolder } from './stores.ts';
 import { OPERATOR, openKeys } from './svc-api.ts';
 
 /**
- * `npm run scale [-- <keys>… --engine sqlite|postgres]`: makes stores of so many keys, by an import, and prints what
- * every operation on them takes, in Markdown. Two programs are beside it: one disables and enables a key again and
- * again, and one asks a server for `me`.
+ * `npm run scale [-- <keys>… --engine sqlite|postgres]`: imports stores of these sizes, and prints the cost of every
+ * operation on them, in Markdown. Meanwhile, one program disables and enables a key repeatedly, and another one sends
+ * `me` to a server.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     engine: { type: 'string', multiple: true, default: ['sqlite', 'postgres'] },
-    /** These two are for the programs that it starts: a store, and a key of it. */
+    /** Internal: a store and the key that the started program toggles. */
     toggle: { type: 'string' },
     usage: { type: 'string' },
   },
@@ -38,20 +38,20 @@ const { values, positionals } = parseArgs({
 /** The cost of an operation. */
 interface Measured {
   operation: string;
-  /** Time of the program that carries it out, in milliseconds. */
+  /** CPU time of the program that runs it, in milliseconds. */
   cpu: number;
-  /** Time of the database server, in milliseconds. */
+  /** CPU time of the database server, in milliseconds. */
   databaseCpu: number;
   wall: number;
-  /** The longest wait of a change beside it, in milliseconds. */
+  /** The longest wait of a concurrent change, in milliseconds. */
   lock?: number | undefined;
-  /** The longest wait of a `me` beside it, in milliseconds: only of what the server does. */
+  /** The longest wait of a concurrent `me`, in milliseconds; only for operations in the server. */
   stall?: number;
-  /** The most that the program had in memory, in bytes. */
+  /** The program's peak memory, in bytes. */
   memory: number;
 }
 
-/** A store, and what is beside it. */
+/** A store, and the programs that use it meanwhile. */
 interface Bench {
   database: string;
   folder: string;
@@ -61,11 +61,11 @@ interface Bench {
   report: (measured: Measured) => void;
 }
 
-/** The program as users get it. */
+/** The built program. */
 const PROGRAM = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 /** A clock tick, see proc_pid_stat(5). */
 const TICK_MS = 10;
-/** How often a request is sent that takes little. */
+/** How often a cheap request is sent. */
 const TIMES = 15;
 
 async function measureAll(sizes: readonly number[]): Promise<void> {
@@ -116,7 +116,7 @@ function tableOf(engine: string, size: number, rows: readonly Measured[]): strin
   );
 }
 
-/** Names what takes more time than there are more keys. */
+/** Names the operations whose cost grows faster than the number of keys. */
 function growthOf(engine: string, sizes: readonly number[], results: readonly (readonly Measured[])[]): string {
   const steeper = sizes.slice(1).flatMap((size, index) => {
     const more = size / sizes[index]!;
@@ -165,12 +165,12 @@ async function measureStore(bench: Bench): Promise<void> {
     report(await measureProgram({ ...bench, beside }, what, [usage, '--usage', database, what]));
   await command('log --prune', ['apikey', 'log', '--prune', '--until', new Date().toISOString(), '--yes']);
   await beside.stop();
-  // It restores nothing where keys are changed meanwhile.
+  // A restore fails if keys are changed meanwhile.
   const restore = [PROGRAM, 'restore', path('backup.sqlite'), '--yes', '--database', database];
   report(await measureProgram(bench, 'restore', restore));
 }
 
-/** Keys of all kinds, one a line. The last one alone has a role. */
+/** Keys of all kinds as JSON lines. Only the last one has a role. */
 function linesOf(size: number): string {
   const line = (index: number) =>
     JSON.stringify({
@@ -188,12 +188,12 @@ function declared(): object[] {
 }
 
 interface Beside {
-  /** The longest wait since the last time, in milliseconds. */
+  /** The longest wait since the last call, in milliseconds. */
   longest(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** Starts the program that disables and enables a key. */
+/** Starts the program that toggles a key. */
 async function startToggle(database: string, id: string): Promise<Beside> {
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url), '--toggle', database, id], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -213,14 +213,14 @@ async function startToggle(database: string, id: string): Promise<Beside> {
   };
 }
 
-/** Disables and enables a key until stdin ends, and answers each line with the longest wait since the last one. */
+/** Disables and enables a key until stdin ends. Answers each line with the longest wait since the previous one. */
 async function toggle(database: string, id: string): Promise<void> {
   const keys = await openKeys({ database });
   let [longest, began] = [0, performance.now()];
   const stopped = new AbortController();
   createInterface({ input: process.stdin })
     .on('line', () => {
-      // Operations under way have waited as well.
+      // Includes the operation in progress.
       process.stdout.write(`${Math.max(longest, performance.now() - began)}\n`);
       longest = 0;
     })
@@ -234,7 +234,7 @@ async function toggle(database: string, id: string): Promise<void> {
   await keys.close();
 }
 
-/** Runs in each program that is measured, and those that it starts. */
+/** Preloaded into each measured program and its child processes. */
 const REPORTER =
   `data:text/javascript,import{appendFileSync}from'node:fs';process.on('exit',()=>{const u=process.resourceUsage();
 appendFileSync(process.env.SCALE_REPORT,u.userCPUTime+u.systemCPUTime+' '+u.maxRSS+'\\n')})`.replace('\n', '');
@@ -249,7 +249,7 @@ async function measureProgram(
   const [began, before] = [performance.now(), databaseCpu()];
   const output = join(folder, 'output');
   const child = spawn(process.execPath, ['--import', REPORTER, ...args], {
-    // Commands tell a device that keeps nothing from a file.
+    // A file, because commands treat a null device differently.
     stdio: ['ignore', openSync(output, 'w'), 'pipe'],
     env: { ...process.env, SCALE_REPORT: report },
   });
@@ -310,7 +310,7 @@ async function measureServer(bench: Bench, secret: string, beside: Beside): Prom
   const operations: Record<string, () => Promise<unknown>> = {
     create: async () => ids.push(await create()),
     disable: () => ask(`mutation { setApiKeyEnabled(id: "${ids.at(-1)}", enabled: false) { id } }`),
-    // It also looks for ids that are gone.
+    // Also includes the lookup of missing ids.
     delete: () => ask(`mutation { deleteApiKeys(ids: ["${ids.pop() ?? 'gone'}"]) { deleted } }`),
     'list, first page': list(''),
     'list by a role that many have': list(', roles: [GUEST]'),
@@ -336,7 +336,7 @@ async function measureServer(bench: Bench, secret: string, beside: Beside): Prom
       walls.push(performance.now() - start);
     }
     const [cpu, inDatabase] = [(usage().cpu - cpuBefore) / TIMES, (databaseCpu() - databaseBefore) / TIMES];
-    // Once more, with somebody beside it.
+    // Once more, with the concurrent programs.
     await beside.longest();
     let stall = 0;
     const over = new AbortController();
@@ -365,19 +365,19 @@ async function measureServer(bench: Bench, secret: string, beside: Beside): Prom
   await once(child, 'exit');
 }
 
-/** The use of a program so far: its CPU time in milliseconds, and the most that it had in memory, in bytes. */
+/** The CPU time of a program so far, in milliseconds, and its peak memory, in bytes. */
 function usageOf(pid: number): { cpu: number; memory: number } {
   const [, peak] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return { cpu: ticksOf(pid, 2) * TICK_MS, memory: Number(peak) * 1024 };
 }
 
-/** The CPU time of a program; of four times, also of those that it started and that have ended. */
+/** The CPU time of a program; with four times, including its ended child processes. */
 function ticksOf(pid: number, times: 2 | 4): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return fields.slice(11, 11 + times).reduce((sum, field) => sum + Number(field), 0);
 }
 
-/** The CPU time of a PostgreSQL server on this machine with all its processes, in milliseconds. */
+/** The CPU time of a local PostgreSQL server with all its processes, in milliseconds. */
 async function cpuOfServer(url: string): Promise<() => number> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -391,12 +391,14 @@ async function cpuOfServer(url: string): Promise<() => number> {
   };
 }
 
-/** Records uses of each key in two hours that are kept no longer as such, as servers do; or makes days of those hours. */
+/**
+ * Records usage of each key in two hours that are about to be condensed into days, as servers do, or condenses them.
+ */
 async function recordUsage(database: string): Promise<void> {
   const listeners = listenersOf(FEATURES);
   const store = await openStore({ database }, { features: await allStores() });
   const { repository } = store;
-  // The pauses of servers keep no program from ending.
+  // Servers' timers do not keep a program alive.
   const alive = setInterval(() => {}, 1000);
   const now = Date.now();
   const first = firstKept('HOUR', now) - 2 * PERIOD_MS.HOUR;

@@ -16,8 +16,8 @@ const TWO_PAGES: Workload = {
 };
 
 /**
- * Measures large requests in closed loops, more of them than a server can carry out, beside `me` of another connection.
- * @returns a table of what was answered, and what it took
+ * Measures more large requests at a time than a server can carry out, together with `me` on another connection.
+ * @returns a table of statuses and times
  */
 export function measureOverload(): Promise<string> {
   return withFolder(async (folder) => {

@@ -1,4 +1,4 @@
-/** In a request: where the key goes that it is sent with. */
+/** Placeholder for a request's key. */
 export const TOKEN = '<token>';
-/** In a request: digits in whose place each request has another number of as many, which fits an Int. */
+/** Placeholder for a number with the same number of digits, which fits an Int and differs in each request. */
 export const NUMBER = '1234567890';

@@ -28,7 +28,7 @@ export function withCopy<Result>(folder: string, work: () => Promise<Result>): P
   });
 }
 
-/** Copies a store into a schema of its own, as a user would. @returns its URL, and how long it took, in seconds */
+/** Copies a store into a new schema, as a user would. @returns its URL, and the duration in seconds */
 export async function copyInto(
   url: string,
   schema: string,

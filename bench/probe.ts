@@ -4,10 +4,9 @@ import type { BenchKey } from './stores.ts';
 import { OPERATOR, openKeys } from './svc-api.ts';
 import { Declarations } from '../src/features/apply/apply.ts';
 
-/** The measurement, as JSON in the file that the only argument names. */
+/** The measurement, as JSON in the file given as the only argument. */
 export interface ProbeOptions {
   database: string;
-  /** Keys that are accepted. */
   keys: readonly BenchKey[];
   /** The cursor before the last page. */
   lastPage: string;
@@ -18,22 +17,22 @@ export interface ProbeReport {
   /** Checking a key that was accepted before, with this many checks in one turn of the event loop. */
   check32: number;
   check1: number;
-  /** Checking a key for the first time: SHA-256 and a SELECT. */
+  /** The first check of a key: SHA-256 and a SELECT. */
   firstCheck: number;
   firstPage: number;
   lastPage: number;
-  /** A search that finds nothing, that finds one key, and the first page of one that finds all. */
+  /** Searches: one without results, one with a single key, and the first page of one that finds all keys. */
   search: number;
   searchOne: number;
   searchAll: number;
-  /** The count of keys by status, and the longest turn of the event loop meanwhile, by CPU time. */
+  /** The count of keys by status, and its longest turn of the event loop in CPU time. */
   count: number;
   countTurn: number;
-  /** That of the first count, whose code is not compiled yet. */
+  /** The longest turn of the first count, before its code is compiled. */
   firstCountTurn: number;
   create: number;
   delete: number;
-  /** For each of 1,000 declared keys: created, then unchanged, then deleted in one call. */
+  /** For each of 1,000 declared keys: creation, an unchanged apply, and deletion in one call. */
   apply: number;
   applyAgain: number;
   deleteMany: number;
@@ -75,14 +74,14 @@ async function timeOf(times: number, work: (index: number) => Promise<unknown>):
   return ((performance.now() - start) * 1000) / times;
 }
 
-/** The time of one check, without that of the turns themselves. */
+/** The time of one check, excluding the turns themselves. */
 async function timeOfChecks(inTurn: number, turns: number): Promise<number> {
   await timeOfTurns(inTurn, turns / 5);
   const empty = await timeOfTurns(0, turns);
   return ((await timeOfTurns(inTurn, turns)) - empty) / inTurn;
 }
 
-/** The microseconds of a turn of the event loop in which that many keys are checked, as a server does it. */
+/** The microseconds of a turn of the event loop with this many checks, as in a server. */
 async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
   const start = performance.now();
   for (let turn = 0; turn < turns; turn += 1) {
@@ -91,14 +90,14 @@ async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
       const secret = secrets[(turn + index) % secrets.length]!;
       const verified = keys.authenticator.findVerified(digestSecret(secret));
       if (verified) keys.authenticator.countUse(verified);
-      // The store has been written: the usage counts, every other second.
+      // After a write to the store, as servers record usage every other second.
       else await keys.authenticator.confirm(secret);
     }
   }
   return ((performance.now() - start) * 1000) / turns;
 }
 
-/** The least of some counts, and of their longest turns. */
+/** The minimum of several counts, and of their longest turns. */
 async function timesOfCounts(times: number): Promise<Pick<ProbeReport, 'count' | 'countTurn' | 'firstCountTurn'>> {
   const counts: number[] = [];
   const turns: number[] = [];
@@ -126,7 +125,7 @@ function cpuTime(): number {
   return user + system;
 }
 
-/** The times of creating and deleting a key. Leaves the store as large as it was. */
+/** The times of creating and deleting a key. The store keeps its size. */
 async function timesOfWrites(times: number): Promise<Pick<ProbeReport, 'create' | 'delete'>> {
   const ids: string[] = [];
   const create = await timeOf(times, async (index) => {

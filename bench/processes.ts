@@ -12,20 +12,20 @@ import type { Row } from './rows.ts';
 export const isPinned = availableParallelism() > 1 && hasTaskset();
 const SERVER_CORE = '0';
 export const LOAD_CORE = '1';
-/** All but that of the load, for a server of several processes. */
+/** All cores except the load generator's, for a server with several processes. */
 export const OTHER_CORES = availableParallelism() > 2 ? `0,2-${availableParallelism() - 1}` : SERVER_CORE;
 
 /** A running server. */
 export interface StartedServer {
   port: number;
-  /** Resident memory, in bytes, with that of processes which it has started. */
+  /** Resident memory in bytes, including child processes. */
   memory: () => number;
-  /** The CPU time that it and they have used, in seconds; NaN if the system does not tell. */
+  /** The CPU time of the server and its child processes, in seconds; NaN if unknown. */
   cpu: () => number;
   stop: () => Promise<void>;
 }
 
-/** The target of a server's log, and its own environment variables. */
+/** Where a server logs, and its additional environment variables. */
 export interface Surroundings {
   stderr?: number;
   env?: NodeJS.ProcessEnv;
@@ -55,7 +55,7 @@ export async function startServer(
   throw new Error(`The server ${server} ended before it listened.`);
 }
 
-/** Sends requests from the second core. */
+/** Generates load from the second core. */
 export async function load(options: LoadOptions): Promise<LoadReport> {
   const child = startNode(LOAD_CORE, 'load.ts', []);
   child.stdin!.end(JSON.stringify(options));
@@ -65,8 +65,8 @@ export async function load(options: LoadOptions): Promise<LoadReport> {
 }
 
 /**
- * Makes a number of changes a second in a store, from the core of the load, until they are stopped.
- * @returns a function that stops them, and tells how many there were a second
+ * Makes a number of changes per second, from the load generator's core.
+ * @returns a function that stops it and returns the changes per second
  */
 export async function startChanges(options: ChangesOptions): Promise<() => Promise<number>> {
   const child = startNode(LOAD_CORE, 'changes.ts', [JSON.stringify(options)]);
@@ -91,7 +91,7 @@ function startNode(
   });
 }
 
-/** A command that is pinned to cores, if programs can be. */
+/** A command, pinned to cores if possible. */
 export function onCore(cores: string, ...command: string[]): string[] {
   return isPinned ? ['taskset', '-c', cores, ...command] : command;
 }
@@ -106,7 +106,7 @@ function residentMemory(pid: number): number {
   return sumOf(sizes.trim().split('\n').map(Number)) * 1024;
 }
 
-/** The CPU time of the programs that this one has started and that have ended, in seconds; NaN if unknown. */
+/** The CPU time of this process's ended child processes, in seconds; NaN if unknown. */
 export function cpuTimeOfChildren(): number {
   try {
     return ticksOf('self', 13) / 100;
@@ -125,15 +125,15 @@ function cpuTime(pid: number): number {
 }
 
 /**
- * Two times in hundredths of a second, added up: `ps` rounds to seconds.
- * @param first the place of the first one after the program's name, see proc_pid_stat(5)
+ * The sum of two times, in hundredths of a second, since `ps` rounds to seconds.
+ * @param first the index of the first one after the program's name, see proc_pid_stat(5)
  */
 function ticksOf(pid: number | 'self', first: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return sumOf(fields.slice(first, first + 2).map(Number));
 }
 
-/** A process and those that it has started; only itself if the system does not tell. */
+/** A process and its child processes; only itself if unknown. */
 function familyOf(pid: number): number[] {
   const file = `/proc/${pid}/task/${pid}/children`;
   const children = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';

@@ -3,7 +3,7 @@ import type { Workload } from './workloads.ts';
 
 const JSON_TYPE = 'Content-Type: application/json';
 const PLAIN_HEAD = ['User-Agent: svc-api-bench', 'Accept: application/json'];
-/** The headers of Chrome for a page with Apollo Client, and those of a proxy, which differ for each request. */
+/** Chrome's headers for a page with Apollo Client, and a proxy's headers, which differ in each request. */
 const LONG_HEAD = [
   'X-Real-IP: 203.0.113.7',
   'X-Forwarded-For: 203.0.113.7',
@@ -24,7 +24,7 @@ const LONG_HEAD = [
   'Accept-Language: en-GB,en;q=0.9,de;q=0.8',
 ];
 
-/** A request as it is sent, with TOKEN and NUMBER in it. */
+/** A complete request, with TOKEN and NUMBER. */
 export function requestOf(
   { body, message, target = body ? '/graphql' : '/', token = TOKEN, headers = [], hasLongHead }: Workload,
   port: number,

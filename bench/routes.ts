@@ -5,7 +5,7 @@ import type { RequestParts } from '../src/features/routes/request.ts';
 import { createRouter, type Route, type Router } from '../src/features/routes/router.ts';
 import { figure, median, table } from './figures.ts';
 
-/** How many routes are compared: the first count with the others. */
+/** The compared numbers of routes; the first one is the baseline. */
 export const COUNTS = [10, 1000, 10_000];
 const DECISIONS = 50_000;
 const KEY = new PermissionSet(['DOCKER:READ_ANY']);

@@ -1,7 +1,7 @@
 import { OTHER_CORES } from './processes.ts';
 import { BY_PERMISSION, BY_ROUTES, CHECK, FAILURES, LIST, ME, SHAPES, type Workload } from './workloads.ts';
 
-/** One server to measure. */
+/** A server to measure. */
 export interface Row {
   title: string;
   /** Its file in `servers/`, and its argument. */
@@ -10,13 +10,13 @@ export interface Row {
   workloads: readonly Workload[];
   /** True if it accepts requests without a key. */
   isOpen?: boolean;
-  /** The cores that it may use, as taskset has them. Default: the first. */
+  /** Its cores, for taskset. Default: the first. */
   cores?: string;
 }
 
 export const SVC_API: Row = { title: '**svc-api**', server: 'svc-api', workloads: SHAPES };
 export const ON_POSTGRES: Row = { ...SVC_API, title: '**svc-api** on PostgreSQL', mode: 'postgres' };
-/** The row that all others are compared with. */
+/** The baseline. */
 export const NAIVE: Row = { title: '@hono/graphql-server, naive check', server: 'naive', workloads: SHAPES };
 export const MERCURIUS: Row = {
   title: 'mercurius with jit, naive check',
@@ -26,13 +26,13 @@ export const MERCURIUS: Row = {
 };
 export const BARE: Row = { title: 'bare node:http, naive check', server: 'bare', mode: 'keyed', workloads: SHAPES };
 
-/** Those that requests which fail are sent to. */
+/** Servers for the requests that fail. */
 export const FAILURE_ROWS = [SVC_API, ON_POSTGRES, NAIVE, MERCURIUS].map((row): Row => ({
   ...row,
   workloads: FAILURES,
 }));
 
-/** The requests by which all servers are compared. */
+/** The requests for comparing all servers. */
 export const COMMON: readonly Workload[] = [ME, LIST];
 
 export const GRAPHQL_ROWS: readonly Row[] = [
@@ -51,7 +51,7 @@ export const CHECKS: readonly Workload[] = [CHECK];
 
 const BEARER_AUTH: Row = { title: '**bearerAuth of svc-api**, in Hono', server: 'bearer-auth', workloads: CHECKS };
 
-/** The row that ours is compared with. */
+/** The baseline for ours. */
 export const BETTER_AUTH: Row = {
   title: 'verifyApiKey of better-auth, as it comes, in Hono',
   server: 'better-auth',
@@ -67,7 +67,7 @@ export const CONSTANT_ROWS: readonly Row[] = [
   { title: 'the same with the keys in a Map, not on disk', server: 'better-auth', mode: 'memory', workloads: CHECKS },
 ];
 
-/** The cost of Hono by itself. */
+/** The cost of Hono alone. */
 export const EMPTY_MIDDLEWARE: Row = {
   title: 'an empty middleware, in Hono',
   server: 'bearer-auth',
@@ -78,7 +78,7 @@ export const EMPTY_MIDDLEWARE: Row = {
 
 export const MIDDLEWARE_ROWS: readonly Row[] = [BEARER_AUTH, EMPTY_MIDDLEWARE];
 
-/** The row that limits are compared with. */
+/** The baseline for limits. */
 export const UNLIMITED: Row = { ...BEARER_AUTH, title: '**bearerAuth of svc-api**, keys without limits' };
 export const LIMITS_ROWS: readonly Row[] = [
   UNLIMITED,
@@ -87,7 +87,7 @@ export const LIMITS_ROWS: readonly Row[] = [
 
 export const WORKERS: readonly Workload[] = [ME];
 
-/** The row that several workers are compared with. */
+/** The baseline for several workers. */
 export const ONE_WORKER: Row = {
   title: '`serve --workers 1`',
   server: 'serve',
@@ -98,7 +98,7 @@ export const ONE_WORKER: Row = {
 
 export const WORKERS_ROWS: readonly Row[] = [ONE_WORKER, { ...ONE_WORKER, title: '`serve --workers 2`', mode: '2' }];
 
-/** The row that more routes are compared with. */
+/** The baseline for more routes. */
 export const FEW_ROUTES: Row = {
   title: '**forward-auth of svc-api**, 10 routes',
   server: 'forward-auth',
@@ -111,7 +111,7 @@ export const FORWARD_AUTH_ROWS: readonly Row[] = [
 ];
 
 const WATCHED: Row = { title: '`serve`', server: 'telemetry', mode: '', workloads: [ME] };
-/** Telemetry for operators, each by its flags and by OpenTelemetry's sampler. The first row has none. */
+/** Telemetry settings: flags, and OpenTelemetry's sampler. The first row has none. */
 export const TELEMETRY_ROWS: readonly Row[] = [
   WATCHED,
   { ...WATCHED, title: 'metrics', mode: '--metrics-port 0' },

@@ -25,7 +25,7 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '1' },
-    /** The size of the store with many live keys, and of the table of an edge. */
+    /** The size of the store with many live keys, and of an edge's table. */
     keys: { type: 'string', default: '1000000' },
   },
 });

@@ -38,7 +38,7 @@ interface Probed {
 }
 
 /**
- * Measures the same calls on stores of three sizes, and on a copy of the largest in PostgreSQL, in turn.
+ * Alternately measures the same calls on stores of three sizes, and on a PostgreSQL copy of the largest.
  * @returns a table of the medians
  */
 export function measureScale(rounds: number): Promise<string> {

@@ -9,13 +9,16 @@ import { INCLUDE, LIST } from './workloads.ts';
 /** `npm run bench:short`: the ratios that must not regress, measured in one run on one machine. */
 const GUARDED = [LIST, INCLUDE];
 const MIN_THROUGHPUT_RATIO = 3;
-/** The same code takes 5 to 7 times as long, from machine to machine; what it guards against is much more. */
+/** The ratio is 5 to 7, depending on the machine. A regression would be much larger. */
 const MAX_START_UP_RATIO = 8;
-/** Making a store also writes 67 tables, indexes and views, in 0.9 to 1.6 times `node -e 0`, depending on the file system. */
+/**
+ * Creating a store also writes 67 tables, indexes and views, which takes 0.9 to 1.6 times `node -e 0`, depending on the
+ * file system.
+ */
 const MAX_NEW_STORE_RATIO = 10;
 /**
- * A decision itself does not grow: but ten thousand hosts no longer fit the processor's cache, which alone costs up to
- * twice as much.
+ * The work for a decision does not grow, but ten thousand hosts exceed the processor's cache, which alone costs up to a
+ * factor of two.
  */
 const MAX_ROUTES_RATIO = 3;
 
@@ -29,7 +32,7 @@ await withStores({ size: 100_000, live: 1000 }, async (keys, folder) => {
   const results = await measureThroughput(rows, keys, folder, { rounds: 4, seconds: 0.7, warmUp: 0.3 });
   for (const workload of GUARDED) {
     const [own, naive] = results.map(({ medians }) => medians.get(workload));
-    // The ratio of CPU times if they are known: other load on the machine would distort that of the rates.
+    // Prefers the ratio of CPU times, which other load on the machine affects less than rates.
     const ratio = Number.isNaN(own!.cpu) ? own!.rate / naive!.rate : naive!.cpu / own!.cpu;
     const rates = `${figure(own!.rate)} to ${figure(naive!.rate)} requests/s`;
     report(

@@ -10,15 +10,15 @@ import { withFolder } from './stores.ts';
 /** A program that is started repeatedly. */
 interface Program {
   title: string;
-  /** The arguments for Node; `run` is different each time. `folder` has the store. */
+  /** The arguments for Node; `run` differs each time, and `folder` has the store. */
   args: (run: number, folder: string) => string[];
   /** The expected output. */
   prints: RegExp;
 }
 
 /**
- * The run time in milliseconds, median and minimum, and the mean CPU time of all threads, NaN if the system does not
- * tell: each with its ratio to that of `node -e 0`.
+ * The run time in milliseconds, median and minimum, and the mean CPU time of all threads (NaN if unknown), each with
+ * its ratio to `node -e 0`.
  */
 export interface StartUp {
   title: string;
@@ -39,7 +39,7 @@ const own = (title: string, prints: RegExp, args: Program['args']): Program => (
   prints,
 });
 const newKey = (run: number) => ['--name', `Run ${run}`, '--roles', 'VIEWER', '--json'];
-/** Commands of svc-api. What the later ones do in addition is what that costs. */
+/** Commands of svc-api. Each does more than the previous one; the difference is the cost of that. */
 export const OWN: readonly Program[] = [
   own('`svc-api --version`', /^svc-api/, () => ['--version']),
   own('`svc-api --help`', /apikey/, () => ['--help']),
@@ -53,7 +53,7 @@ export const OWN: readonly Program[] = [
     return ['apikey', '--create', ...newKey(run), '--database', join(folder, `new-${run}.sqlite`)];
   }),
 ];
-/** A host CLI beside which this checkout is installed. @param features undefined for all */
+/** A host CLI with this checkout as a plugin. @param features undefined for all */
 function hostIn(folder: string, features?: readonly string[]): string {
   const host = join(folder, features ? `acme-${features.length}` : 'acme');
   const run = join(host, 'bin/run.js');
@@ -75,7 +75,7 @@ function hostIn(folder: string, features?: readonly string[]): string {
   return run;
 }
 
-/** Commands in a host with all features, and in one with none. */
+/** Commands in a host with all features, and in a host without any. */
 export const HOSTS: readonly Program[] = (
   [
     ['all features', undefined],

@@ -8,7 +8,7 @@ import { formatCursor } from '../src/keys/service/management.ts';
 import { createSecret } from '../src/keys/secret/secret.ts';
 import { openKeys } from './svc-api.ts';
 
-/** A key that requests are sent with. */
+/** A key for requests. */
 export interface BenchKey {
   id: string;
   name: string;
@@ -16,14 +16,14 @@ export interface BenchKey {
   secret: string;
 }
 
-/** How large stores are. */
+/** The sizes of stores. */
 export interface StoreSizes {
   size: number;
-  /** How many of the keys requests are sent with, in turn. */
+  /** How many keys the requests use in turn. */
   live: number;
 }
 
-/** The host resource of the list. */
+/** The host's resource for its list. */
 export const RESOURCES = ['ITEM'];
 
 /** Creates a temporary folder for the duration of `work`. */
@@ -52,8 +52,8 @@ async function makeStores(folder: string, size: number, live: number): Promise<B
 }
 
 /**
- * Creates a key store of svc-api. The keys are inserted straight into its table: creating a million would take an hour.
- * @returns `known` of them, evenly spread; the others have no known secret
+ * Creates a key store by SQL, since creating a million keys would take an hour.
+ * @returns `known` keys, evenly spread; the secrets of the others are unknown
  */
 export async function makeStore(database: string, size: number, known: number): Promise<BenchKey[]> {
   await (await openKeys({ database })).close();
@@ -121,7 +121,7 @@ export function readKeys(folder: string): BenchKey[] {
 }
 
 export const storePath = (folder: string): string => join(folder, 'keys.sqlite');
-/** The file with the URL of the store's copy in PostgreSQL. */
+/** The file with the URL of the store's PostgreSQL copy. */
 export const postgresPath = (folder: string): string => join(folder, 'postgres-url');
 export const naivePath = (folder: string): string => join(folder, 'naive.sqlite');
 const keysPath = (folder: string): string => join(folder, 'keys.json');

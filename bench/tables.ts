@@ -3,7 +3,7 @@ import { BARE, MERCURIUS, NAIVE, ON_POSTGRES, type Row, SVC_API } from './rows.t
 import type { Measurement, Throughput } from './throughput.ts';
 import type { Workload } from './workloads.ts';
 
-/** Each shape of request: the CPU time of svc-api for it, and how often that fits into the time of others. */
+/** For each shape of request, the CPU time of svc-api and the ratios of the others to it. */
 export function shapesTable(results: readonly Throughput[], shapes: readonly Workload[]): string {
   const cpuOf = (row: Row, shape: Workload) => measured(results, row, shape).cpu;
   const others = [

@@ -11,7 +11,7 @@ import { type Row, TELEMETRY_ROWS } from './rows.ts';
 import type { BenchKey } from './stores.ts';
 import { inRounds, measure, type Measurement, type Rounds, Rotation } from './throughput.ts';
 
-/** How many servers there are of each row: equal ones differ by some hundredths, as V8 compiles them differently. */
+/** How many servers run for each row: identical ones differ by some percent, since V8 compiles them differently. */
 const INSTANCES = 3;
 
 interface Instance {
@@ -21,9 +21,9 @@ interface Instance {
 }
 
 /**
- * Measures what operators see of `serve`, each beside the same without it, in turn. The log is a pipe, which a program
- * on the core of the load reads; so does what takes spans.
- * @returns a table of the means of several servers, each of which counts by its median
+ * Alternately measures `serve` with and without each kind of telemetry. Programs on the load generator's core read the
+ * log from a pipe, and receive spans.
+ * @returns a table of the means over several servers, of which each contributes its median
  */
 export async function measureTelemetry(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
   const instances: Instance[] = [];
@@ -40,7 +40,7 @@ export async function measureTelemetry(keys: readonly BenchKey[], folder: string
       instances.push({ row, server, all: [] });
       await checkAnswers(row, server, workload!, keys);
     }
-    // V8 has compiled by then.
+    // Lets V8 compile first.
     for (const { server } of instances) await measure(server, workload!, rotation, { warmUp: 0, seconds: 2 });
     await inRounds(rounds.rounds, async () => {
       for (const { server, all } of instances) all.push(await measure(server, workload!, rotation, rounds));
@@ -77,7 +77,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** A pipe as a shell makes it, and a program that reads it. */
+/** A pipe like a shell's, with a program that reads it. */
 function startLogReader(folder: string): { input: number; stop: () => void } {
   const path = join(folder, 'log');
   execFileSync('mkfifo', [path]);
@@ -93,7 +93,7 @@ function startLogReader(folder: string): { input: number; stop: () => void } {
   };
 }
 
-/** Takes spans, and drops them. */
+/** Receives spans and drops them. */
 async function startReceiver(): Promise<{ url: string; stop: () => void }> {
   const server = createServer((incoming, outgoing) => {
     incoming.resume().once('end', () => outgoing.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());

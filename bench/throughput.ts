@@ -11,14 +11,14 @@ const CONNECTIONS = 32;
 
 export interface Rounds {
   rounds: number;
-  /** How long each measurement and its warm-up take, in seconds. */
+  /** The duration of each measurement and of its warm-up, in seconds. */
   seconds: number;
   warmUp: number;
 }
 
 /** The result of one measurement. */
 export interface Measurement extends LoadReport {
-  /** The server's CPU time per request, in microseconds; hardly affected by other load on the machine. */
+  /** The server's CPU time per request in microseconds, which other load on the machine hardly affects. */
   cpu: number;
 }
 
@@ -65,7 +65,7 @@ export async function measureThroughput(
   }
 }
 
-/** The keys of requests, one after another, which goes on from one measurement to the next. */
+/** The keys for requests, in turn, continued from one measurement to the next. */
 export class Rotation {
   readonly tokens: readonly string[];
   from = 0;
@@ -82,7 +82,7 @@ export async function inRounds(rounds: number, work: () => Promise<void>): Promi
   }
 }
 
-/** @throws Error when a response has another status than it may */
+/** @throws Error for an unexpected status */
 export async function measure(
   { port, cpu }: StartedServer,
   workload: Workload,

@@ -11,18 +11,18 @@ export interface Workload {
   message?: object;
   /** The path of the request. Default: `/`, with a body `/graphql`. */
   target?: string;
-  /** Headers of its own. */
+  /** Additional headers. */
   headers?: readonly string[];
-  /** True if the request has the head that a browser with Apollo Client sends through a proxy. */
+  /** True to send the headers of a browser with Apollo Client behind a proxy. */
   hasLongHead?: boolean;
-  /** The bearer token that is sent. Default: that of a key. */
+  /** The bearer token. Default: a key's secret. */
   token?: string;
-  /** The statuses that a response may have. Default: 200 alone. */
+  /** The expected statuses. Default: 200. */
   statuses?: readonly number[];
   /**
-   * The expected response; of errors, only their paths and codes; of one without a body, who it says the caller is.
-   * Without it, only the status counts.
-   * @param number what was sent for NUMBER
+   * The expected response: for errors, only paths and codes; without a body, the reported caller. If undefined, only
+   * the status is checked.
+   * @param number the number sent for NUMBER
    */
   expected?: (key: BenchKey, number: string) => unknown;
 }
@@ -103,8 +103,8 @@ const LONG_LIST: Workload = {
 export const SHAPES: readonly Workload[] = [ME, LIST, APOLLO, INCLUDE, MUTATION, REFUSED, UNSEEN, LONG_LIST];
 
 /**
- * Requests that fail. Servers differ in the status of a wrong document; svc-api tells whoever has sent too many tokens
- * that are no keys to wait, so these come last.
+ * Requests that fail. Servers use different statuses for an invalid document. These come last, since svc-api throttles
+ * clients that have sent too many invalid tokens.
  */
 export const FAILURES: readonly Workload[] = [
   { title: 'a field that is not there', body: { query: '{ me { id nothing } }' }, statuses: [200, 400] },
@@ -129,7 +129,7 @@ export const CALL: Workload = {
   expected: () => CONSTANT,
 };
 
-/** The request of nginx before each request of a browser. */
+/** The request that nginx sends before each of a browser's requests. */
 const ASKED: Omit<Workload, 'title'> = {
   headers: [
     'X-Original-Method: GET',

@@ -8,7 +8,7 @@ interface Body {
   variables?: { n: number; id: string; size: number };
 }
 
-/** The lower bound: no GraphQL at all. It parses the body, looks for words in it, and responds with what they mean. */
+/** The lower bound, without GraphQL: it parses the body, searches it for words, and sends the matching response. */
 const [anyone] = readKeys(folder);
 const check = process.argv[3] === 'open' ? () => anyone : naiveCheck();
 const forbidden = { message: 'This key lacks ITEM:DELETE_ANY.', path: ['drafts'], extensions: { code: 'FORBIDDEN' } };

@@ -6,10 +6,10 @@ import { folder, ready } from './common.ts';
 
 const app = new Hono();
 const mode = process.argv[3];
-// The cost of Hono and the middleware's call by themselves.
+// The cost of Hono and of a call of middleware.
 if (mode === 'empty') app.use((_c, next) => next());
 else {
-  // Otherwise a limit of all keys, which each of them is within.
+  // Otherwise a limit for all keys, which none of them reaches.
   const defaultLimits = mode === undefined ? [] : [mode];
   app.use(bearerAuth({ keys: await openKeys({ database: storePath(folder), ifMissing: 'fail', defaultLimits }) }));
 }

@@ -17,7 +17,7 @@ const memory = new Map<string, string>();
 const db = new Database(join(folder, `better-auth-${mode}.sqlite`));
 if (mode !== 'default') db.pragma('journal_mode = wal');
 
-// The default limit of 10 requests a day must be raised. The other modes have all the settings that make it fast.
+// The default limit of 10 requests a day is too low. The other modes have all settings that make it fast.
 const plugin =
   mode === 'default'
     ? apiKey({ rateLimit: { maxRequests: 1_000_000_000 } })
@@ -61,7 +61,7 @@ function memoryStorage() {
   };
 }
 
-/** Inserts the keys as its own code would. */
+/** Inserts the keys like its own code. */
 function fill(): void {
   const at = new Date().toISOString();
   const isLimited = mode === 'default' ? 1 : 0;

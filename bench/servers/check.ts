@@ -4,7 +4,7 @@ import { openKeys } from '../svc-api.ts';
 import { CONSTANT } from '../items.ts';
 import { folder, listenAndReport } from './common.ts';
 
-/** The check alone, as the library has it, in a server that has nothing else. */
+/** Only the library's check, in a minimal server. */
 const keys = await openKeys({ database: storePath(folder), ifMissing: 'fail' });
 const answer = JSON.stringify(CONSTANT);
 

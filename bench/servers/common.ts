@@ -38,12 +38,12 @@ export const resolvers = {
   },
 };
 
-/** The reaction of a field's resolver to a caller without the permission. */
+/** The result of a resolver for a caller without the permission. */
 export function refuse(): never {
   throw new GraphQLError('This key lacks ITEM:DELETE_ANY.', { extensions: { code: 'FORBIDDEN' } });
 }
 
-/** The check that most people would write: the SHA-256 of the token, and a SELECT by it, on each request. */
+/** The check that most people would write: hash the token with SHA-256, and SELECT it on each request. */
 export function naiveCheck(): (authorization: string | null | undefined) => Caller | undefined {
   const db = new Database(naivePath(folder), { readonly: true });
   const select = db.prepare<[string], { id: string; name: string; roles: string }>(

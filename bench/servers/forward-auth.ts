@@ -4,7 +4,7 @@ import { RESOURCES, storePath } from '../stores.ts';
 import { createApp, listen, loadConfig, openKeys } from '../svc-api.ts';
 import { folder, ready } from './common.ts';
 
-/** So many routes, for ten hosts. That of the requests is for `/api/service7/items/*` of `host7`. */
+/** The number of routes, for ten hosts. The requests match `/api/service7/items/*` of `host7`. */
 const count = Number(process.argv[3]);
 const routes = Array.from({ length: count }, (_, index) => ({
   host: `host${index % 10}.example.org`,

@@ -13,7 +13,7 @@ const asked = mode === undefined ? [upstream, '--permission', 'DASHBOARD:READ_AN
 process.argv.splice(1, Infinity, cli, 'guard', ...asked, '--port', '0', '--database', storePath(folder));
 await import(cli);
 
-/** A file with a hundred services, or with one that has tools. */
+/** A configuration with a hundred services, or with one that has tools. */
 function configOf(mode: string): string {
   const secret = join(folder, 'upstream-key');
   writeFileSync(secret, 'c2VjcmV0', { mode: 0o600 });

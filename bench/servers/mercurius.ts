@@ -18,7 +18,7 @@ app.addHook('onRequest', async (request, reply) => {
   request.caller = caller;
   return undefined;
 });
-// With `jit`, a query is compiled the first time that it is seen.
+// `jit` compiles a query on first use.
 const jit = process.argv[3] === 'jit' ? { jit: 1 } : {};
 await app.register(mercurius, {
   schema: typeDefs,

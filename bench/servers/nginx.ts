@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { upstreamPort } from '../guard.ts';
 import { folder, ready } from './common.ts';
 
-/** nginx as a proxy that checks nothing, with one process that keeps its connections. */
+/** nginx as a proxy that checks nothing, with one process and keep-alive connections. */
 const port = await freePort();
 const path = join(folder, 'nginx.conf');
 writeFileSync(
@@ -24,7 +24,7 @@ writeFileSync(
     }
   }`,
 );
-// It ends with this process, which is killed, when the pipe to it closes.
+// When this process is killed, its pipe closes, and nginx ends.
 const nginx = spawn('sh', ['-c', 'nginx -c "$0" & cat; kill $!', path], { stdio: ['pipe', 'inherit', 'inherit'] });
 await listening();
 ready(port);

@@ -2,7 +2,7 @@ import { Agent, createServer, request } from 'node:http';
 import { folder, listenAndReport } from './common.ts';
 import { upstreamPort } from '../guard.ts';
 
-/** The proxy that most people would write: it checks nothing, and is right as long as nothing fails. */
+/** The proxy that most people would write: it checks nothing and handles no failures. */
 const agent = new Agent({ keepAlive: true });
 const port = upstreamPort(folder);
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { storePath } from '../stores.ts';
 import { folder } from './common.ts';
 
-/** The command, with what operators see of it: the flags, and OpenTelemetry's sampler with its argument. */
+/** The command with telemetry flags, and OpenTelemetry's sampler with its argument. */
 const [flags = '', sampler, ratio] = (process.argv[3] ?? '').split(';');
 const cli = fileURLToPath(new URL('../../bin/run.js', import.meta.url));
 process.env['LOG_LEVEL'] = 'info';
