@@ -21,7 +21,7 @@ const entryPoints = globSync([...COMMAND_FILES, 'src/{index,express,fastify}.ts'
 
 /**
  * Packages whose code is in `dist`, with their own imports: those that a command needs to start, since they have many
- * files, and those that use graphql. A host may have another graphql, beside which a package manager would place the
+ * files, and those that use graphql. A host can have another graphql, which a package manager would place beside the
  * latter; bundled, they use ours.
  */
 const BUNDLED = /^(kysely|@oclif\/core|@inquirer\/\w+|@hono\/graphql-server|@graphql-tools\/schema)(\/|$)/;

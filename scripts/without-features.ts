@@ -5,9 +5,11 @@ import { type Import, importsOf } from './imports.ts';
 
 /** Tests of the core. Other folders have tests of the whole product. */
 export const CORE_TESTS = 'test/{core,keys,store,http,graphql,cli,config,limits,remote}/**/*.test.ts';
-/** Tests of features, each with those that it needs. Tests of others together are in test/together. */
+/**
+ * Tests of a feature use only the core and the features that it needs. Other combinations are tested in test/together.
+ */
 export const FEATURE_TESTS = 'test/features/**/*.test.ts';
-/** Lists of features, of their identities, and of their names in the library: a feature has lines of its own in each. */
+/** Lists of features, of their identities, and of their names in the library. Each feature has its own lines there. */
 export const LISTS: readonly string[] = ['index', 'identities', 'library'].map((list) => `src/features/${list}.ts`);
 
 /** Features, and all that need one of them. */

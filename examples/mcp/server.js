@@ -5,7 +5,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { z } from 'zod';
 
-// An MCP server for the files of a folder. It does not check keys, so only the guard may reach it.
+// An MCP server for the files of a folder. It does not check keys, so only the guard must be able to reach it.
 const folder = resolve(process.env.FILES ?? 'files');
 const port = Number(process.env.PORT ?? 3000);
 
