@@ -55,7 +55,7 @@ describe('docs/tour.md, on which command does what', () => {
           input,
         );
       const pathOf = pathWithCli(folder);
-      const isNew = / (create --name|import)/.test(command) && !command.includes('--overwrite');
+      const isNew = / (create "|import)/.test(command) && !command.includes('--overwrite');
       const { key } = isNew ? { key: '' } : await cli.given('CI deploy');
       if (!isNew) await cli.given('Night job');
       if (/--finish|--rollback/.test(command)) await cli.run(['apikey', 'rotate', 'CI deploy', '--grace', '1h']);
