@@ -114,8 +114,8 @@ export function additionsOfFeatures(config: Config): object {
 }
 
 /**
- * Loads what all of them keep in a store, before it is opened.
- * @throws KeysError FEATURE_INVALID for a plugin whose tables have names that it cannot give
+ * Loads the stores of all features, before a store is opened.
+ * @throws KeysError FEATURE_INVALID for invalid table names of a plugin
  */
 export async function allStores(): Promise<FeatureInStore[]> {
   const added: FeatureInStore[] = [];

@@ -6,7 +6,7 @@ import { checked, failure, type Finding } from './inspection/finding.ts';
 
 type Context = Omit<CheckContext, 'signal'>;
 
-/** Makes the checks of features. */
+/** Runs the checks of features. */
 export async function checkFeatures(context: Context): Promise<Finding[]> {
   const findings: Finding[] = [];
   const { signal } = new AbortController();
@@ -20,10 +20,7 @@ export async function checkFeatures(context: Context): Promise<Finding[]> {
   return findings;
 }
 
-/**
- * Makes a check of a plugin. If it fails, the finding names the plugin.
- * @param limitMs how long it can take, in milliseconds
- */
+/** Runs a plugin's check. If it fails, the finding names the plugin. @param limitMs the time limit, in milliseconds */
 export async function checkOfPlugin(
   plugin: string,
   check: DoctorCheck,
@@ -76,7 +73,7 @@ const ANSWERS = list(
   }),
 );
 
-/** @throws Error for answers that do not have their form */
+/** @throws Error for answers of another form */
 function valid(answers: readonly CheckAnswer[]): readonly CheckAnswer[] {
   const problem = ANSWERS(answers, 'answers');
   if (problem !== undefined) throw new Error(`It gave no valid answers. ${problem}`);

@@ -22,7 +22,7 @@ interface ExamineOptions {
   onVerified?: ProgressReport | undefined;
 }
 
-/** Checks all that the program depends on, and changes nothing. */
+/** Checks everything that the program depends on, without changing anything. */
 export async function examine(options: ExamineOptions): Promise<Finding[]> {
   const { database, env, environment, onVerified } = options;
   const { allFeatures, allStores } = await import('../index.ts');
@@ -45,7 +45,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
   return ofFeatures ? findings : [...findings, ...(await check())];
 }
 
-/** The configuration, and what is wrong with it. */
+/** The configuration, and its faults. */
 async function inspectConfig({
   configFile,
   env,

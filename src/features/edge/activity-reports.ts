@@ -4,12 +4,12 @@ import { isKeysError } from '../../keys/basics/index.ts';
 import type { Log } from '../../log.ts';
 import type { ActivityReport, FeedSource } from './feed-source.ts';
 
-/** The origin takes 1 MiB. */
+/** The origin accepts up to 1 MiB. */
 const MAX_REPORT_BYTES = 900_000;
 
 /**
- * Reports the use of keys to the origin. A report that may have arrived is sent again unchanged and first, so that it
- * is counted once; the caller adds up later uses.
+ * Reports the use of keys to the origin. A report whose arrival is uncertain is sent again first and unchanged, so that
+ * it is counted once; the caller adds up later uses.
  */
 export function activityReports(source: FeedSource, log: Log): ActivityWriters {
   const waiting: ActivityReport[] = [];
@@ -28,7 +28,7 @@ export function activityReports(source: FeedSource, log: Log): ActivityWriters {
   const report = async (reports: readonly Omit<ActivityReport, 'id'>[]) => {
     await send();
     waiting.push(...reports.map((each) => ({ id: randomUUID(), ...each })));
-    // From here on it is ours: with the next report it is sent again.
+    // Once taken, it is repeated with the next report until it arrives.
     await send().catch((error: unknown) => log.debug({ err: error }, 'the use of keys is reported later'));
   };
   return {

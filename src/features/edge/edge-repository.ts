@@ -5,7 +5,9 @@ import type { KeyRepository } from '../../keys/repository/index.ts';
 import { apiKeyOf, foundBy, type KeyRow } from '../../store/index.ts';
 import { type Follower, stale } from './follower.ts';
 
-/** The keys of an origin for the rules that check them. Whatever else is asked, the origin is to be. */
+/**
+ * The keys of an origin, for the rules that check keys. All other methods are refused: the origin has to answer them.
+ */
 export function edgeRepository(follower: Follower, origin: string): KeyRepository {
   const refuse = () =>
     Promise.reject(

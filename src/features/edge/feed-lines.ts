@@ -1,26 +1,26 @@
 import { yieldToEventLoop } from '../../keys/basics/index.ts';
 import type { KeyTable } from './key-table.ts';
 
-/** The last line: where to go on. */
+/** The last line: the cursor to continue from. */
 export interface FeedEnd {
   readonly cursor: string;
-  /** For how long the keys are right, in milliseconds; 0 if it is not known. */
+  /** How long the keys are valid, in milliseconds; 0 if unknown. */
   readonly leaseMs: number;
 }
 
 const [LINE_FEED, PLUS, MINUS, EQUALS] = [0x0a, 0x2b, 0x2d, 0x3d];
-/** No key takes as much. */
+/** More than any key needs. */
 const MAX_LINE_BYTES = 2 ** 24;
 /** Lines to take before checking the time, and the maximum time without a pause, in milliseconds. */
 const LINES = 32;
 const MAX_SLICE_MS = 4;
 
 /**
- * Takes the lines of the feed into a table: `+` and the row of a key, `-` and the id of one that is gone, `=` and where
- * to go on, each behind its sign as a JSON array.
+ * Reads the lines of the feed into a table. Each is a sign and a JSON array: `+` with the row of a key, `-` with the id
+ * of a deleted one, `=` with the cursor to continue from.
  */
 export class FeedLines {
-  /** Set once the last line is there: without it, something is missing. */
+  /** The last line; undefined while the feed is incomplete. */
   end: FeedEnd | undefined;
   readonly #table: KeyTable;
   readonly #changed: ((id: string) => void) | undefined;

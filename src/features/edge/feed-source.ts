@@ -15,7 +15,7 @@ export interface ActivityReport extends ActivityEvents {
 
 /** Callbacks between a source and its follower. */
 export interface Watching {
-  /** Ends it. */
+  /** Aborted to end it. */
   readonly signal: AbortSignal;
   /** Called each time the origin did not answer, or refused. */
   readonly failed: (error: unknown) => void;
@@ -30,9 +30,7 @@ export interface Watching {
 export const REST = {
   /** Interval of requests that only wait for changes, in milliseconds. */
   askedMs: 15_000,
-  /**
-   * A request that fails sooner was refused. Later failures, as of silent connections, say nothing about the origin.
-   */
+  /** A request that fails sooner was refused. Later failures, such as timeouts, say nothing about the origin. */
   leastMs: 100,
   /** Minimum time to wait for an answer during a rest and after it, when no lease can run out. */
   patienceMs: 2000,
@@ -40,9 +38,9 @@ export const REST = {
 
 /** Connects an edge to its origin. Lines are those that `FeedLines` reads. */
 export interface FeedSource {
-  /** The address, for texts. */
+  /** The address, for messages. */
   readonly origin: string;
-  /** All keys: lines in pieces of any length. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
+  /** All keys, as lines in pieces of any length. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   snapshot(signal: AbortSignal): AsyncIterable<Buffer>;
   /**
    * Follows the changes after a cursor, despite failing connections, until it is aborted. Passes on complete lines only.
@@ -64,7 +62,7 @@ export interface FeedOptions {
   readonly token: GivenToken;
   /** Name of the edge at the origin. Default: the name of this machine. */
   readonly name?: string | undefined;
-  /** The lease that is asked for, in milliseconds. */
+  /** The requested lease, in milliseconds. */
   readonly leaseMs: number;
   readonly log: Log;
 }

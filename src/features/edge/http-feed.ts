@@ -41,7 +41,7 @@ const MAX_PATIENCE_MS = 10_000;
 /** Time-out of other requests, and of silence during a snapshot, in milliseconds. */
 const ANSWER_MS = 10_000;
 const SILENCE_MS = 30_000;
-/** The pauses after failures: the first one is at once. */
+/** The pauses after failures: the first retry is immediate. */
 const PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
 const MAX_CHANGES_BYTES = 256 * 1024 * 1024;
@@ -131,7 +131,7 @@ export class HttpFeed implements FeedSource {
         await delay(isSilent ? pauseAfter(failures) : MAX_PAUSE_MS * jitter(), undefined, { signal, ref: false });
         continue;
       }
-      // Far away, an answer takes longer.
+      // The answer takes longer over a slow connection.
       if (!rest) patienceMs = Math.max(leastMs, 2 * (performance.now() - askedAt - holdMs));
       cursor = await take(lines, askedAt);
       [failures, isRoused] = [0, rest?.aborted === true];
@@ -169,7 +169,7 @@ export class HttpFeed implements FeedSource {
       return await send();
     } catch (error) {
       const isCutOff = isKeysError(error) && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNRESET';
-      // A kept connection may have been closed at that moment.
+      // The connection can have been closed at that moment.
       if (!isCutOff) throw error;
       return send();
     }
@@ -333,7 +333,7 @@ function errorIn(text: string): { message: string; code: string | undefined } {
   }
 }
 
-/** From 1/2 to 1: edges that were cut off together do not come back together. */
+/** From 1/2 to 1, so that edges that were disconnected together do not reconnect together. */
 function jitter(): number {
   return (1 + Math.random()) / 2;
 }

@@ -1,4 +1,4 @@
-/** An edge: keys of an origin in packed arrays, which follow it and are right for as long as it has said. */
+/** An edge: an origin's keys in packed arrays, kept up to date and valid for the length of a lease. */
 export {
   type ActivityReport,
   FeedGone,

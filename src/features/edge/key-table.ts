@@ -1,8 +1,8 @@
 import { FEED_COLUMNS, type KeyRow } from '../../store/index.ts';
 
 /**
- * The keys of a store in memory, by their ids and by the digests of their secrets. A row is kept as the feed has it and
- * parsed when the key is looked up.
+ * The keys of a store in memory, by id and by digests of secrets. A row is kept as received, and parsed when the key is
+ * looked up.
  */
 export class KeyTable {
   readonly #rows = new Map<string, string>();
@@ -52,7 +52,7 @@ export class KeyTable {
     return text === undefined ? undefined : rowIn(text);
   }
 
-  /** The row of the key that has a secret with this digest: its present one, or the one before. */
+  /** The row of the key with a current or previous secret of this digest. */
   findByDigest(digest: string): KeyRow | undefined {
     const id = this.#idByDigest.get(digest);
     return id === undefined ? undefined : this.findById(id);

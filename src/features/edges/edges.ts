@@ -177,10 +177,10 @@ export class Edges implements Follower {
   }
 
   /**
-   * Gives a lease to an edge that gets changes by another way, once all that is known here is available to it.
-   * @param taken the state that it has confirmed, which may grow while it waits
-   * @param published resolves once this many notifications are available to it, and rejects if it must not answer
-   * @returns the lease in milliseconds since its request, for once it has taken that; `full` as for `poll`
+   * Gives a lease to an edge that receives changes by another way, once everything known here is available to it.
+   * @param taken the state that it has confirmed, which can advance while it waits
+   * @param published resolves once this many notifications are available to it; rejects if the edge must not answer
+   * @returns the lease in milliseconds since its request, valid once it has taken that; `full` as for `poll`
    * @throws KeysError STORE_UNAVAILABLE as for `poll`; rejections of `published`
    */
   async renew(

@@ -37,7 +37,9 @@ const [MIN_KEYS_MS, MAX_KEYS_MS] = [60_000, 30 * 86_400_000];
 interface Preset {
   /** Undefined for platforms that people host themselves. */
   readonly url?: string;
-  /** Lists of claims, one of which a rule must name completely: other claims could later belong to someone else. */
+  /**
+   * Lists of claims. A rule must name all claims of one list, because other claims can later belong to someone else.
+   */
   readonly demands: readonly (readonly string[])[];
 }
 

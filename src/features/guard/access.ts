@@ -353,7 +353,7 @@ export interface GuardRules {
   readonly people?: PeopleSettings | undefined;
   /** Address at which applications request keys; undefined if clients are not told one. */
   readonly publicUrl?: string | undefined;
-  /** The hosts that routes name, as patterns: at another one, no proxy signs anybody in. */
+  /** Patterns of the hosts that routes name. A proxy cannot sign anyone in at other hosts. */
   readonly hosts?: readonly string[];
 }
 

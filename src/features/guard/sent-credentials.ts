@@ -28,7 +28,7 @@ const NOTHING_SENT: Sent = {
   hideIn: (body) => body,
 };
 
-/** The same for an upstream whose answers are looked through: it is offered no compression. */
+/** The same for an upstream whose responses are filtered: it must not compress them. */
 export function withoutCompression(sent: Sent): Sent {
   if (sent.replaces('accept-encoding')) return sent;
   return {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Background, BackgroundContext } from '../../feature.ts';
 
-/** Publishes the feed where the configuration at the start names NATS. */
+/** Publishes the feed if the configuration at the start names NATS. */
 export async function publishFeed({ keys, config: { feed }, hasGraphQL, log }: BackgroundContext): Promise<Background> {
   if (!hasGraphQL) return { stop: async () => {} };
   let present = keys;

@@ -35,7 +35,7 @@ export function readCredentials(file: string): Uint8Array {
 
 /**
  * Connects to one of the servers. The library then reconnects by itself, and reads the credentials again each time.
- * @throws KeysError UNAUTHENTICATED, SERVER_UNREACHABLE; CONFIG_… for the file of the credentials or what is missing
+ * @throws KeysError UNAUTHENTICATED, SERVER_UNREACHABLE; CONFIG_… for the credentials file or a missing package
  */
 export async function connectTo(settings: FeedByNats): Promise<{ nats: Nats; connection: NatsConnection }> {
   const nats = await loadNats();
@@ -69,7 +69,7 @@ export function isNamed(error: unknown, ...names: readonly string[]): boolean {
 /** Error codes of JetStream for a full account, server, memory or disk. */
 const NO_ROOM = new Set([10_002, 10_023, 10_028, 10_047]);
 
-/** Turns an error of NATS into one for people. */
+/** Turns an error of NATS into an error for users. */
 export function failureOf(error: unknown, { servers }: FeedByNats): KeysError {
   if (error instanceof KeysError) return error;
   const message = printable((error as Error).message, 200);
@@ -87,7 +87,7 @@ export function failureOf(error: unknown, { servers }: FeedByNats): KeysError {
   return new KeysError('SERVER_UNREACHABLE', what, { cause: error });
 }
 
-/** Under which names the feed goes. */
+/** The names of the bucket and the subjects of the feed. */
 export function namesOf({ name }: FeedByNats) {
   return {
     stream: `KV_${name}-keys`,
@@ -100,25 +100,25 @@ export function namesOf({ name }: FeedByNats) {
   };
 }
 
-/** The header of an entry: from where to go on in the changes of the store, once it is the last one. */
+/** The header of an entry with the cursor in the store's changes after it. */
 export const CURSOR_HEADER = 'Svc-Api-Cursor';
-/** The header that says that an entry is gone, as key-value buckets have it. */
+/** The header that marks a deleted entry in key-value buckets. */
 export const OPERATION_HEADER = 'KV-Operation';
 
 /** A request of an edge; without a lease, it only asks for the position. */
 export interface NatsAsk {
   readonly edge: string;
   readonly name: string;
-  /** Up to where it has taken what there was; see `positionOf`. */
+  /** The position up to which it has taken entries; see `positionOf`. */
   readonly after: string;
-  /** Value of `after` in the last answered request: no entry after it may have been cleared. */
+  /** `after` of the last answered request: no entry after it may be cleared yet. */
   readonly known: string;
   readonly leaseMs: number;
   /** See `EdgeAsking`. */
   readonly restMs: number;
 }
 
-/** The answer: the lease counts from the request, and needs all entries up to the position. */
+/** The answer: the lease counts from the request, and requires all entries up to the position. */
 export interface NatsAnswer {
   readonly leaseMs: number;
   readonly position: string;
@@ -126,7 +126,7 @@ export interface NatsAnswer {
   readonly domain?: string | undefined;
 }
 
-/** A position: that of an entry in a bucket that was made at a time. Those of another bucket are not known. */
+/** A position: an entry's number and the creation time of its bucket. Positions in another bucket are unknown. */
 export function positionOf(created: string, sequence: number): string {
   return `${created.replaceAll(/\D/g, '')}.${sequence}`;
 }

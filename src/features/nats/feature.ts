@@ -3,7 +3,7 @@ import type { FeedByNats, NatsFeedOptions } from './settings.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
-    /** The way beside HTTP in which edges follow; undefined for none. */
+    /** The way for edges to follow without HTTP; undefined for none. */
     readonly feed: { readonly nats: FeedByNats } | undefined;
   }
 }
@@ -14,7 +14,7 @@ declare module '../edge/feed-source.ts' {
   }
 }
 
-/** The feed of keys by NATS, beside HTTP. */
+/** The feed of keys over NATS, in addition to HTTP. */
 export const nats: OwnFeature = {
   name: 'nats',
   needs: ['edge', 'edges'],

@@ -13,7 +13,7 @@ const prefix: Rule<string> = (value) =>
     ? undefined
     : 'must be of letters, digits, "-" and "_", and at most 100 long.';
 
-/** Follows an origin by NATS. */
+/** Follows an origin over NATS. */
 export const feedByNats: FeedRoom = {
   rule: options({
     nats: required(

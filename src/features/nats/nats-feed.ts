@@ -38,7 +38,7 @@ const [ASK_PART, PATIENCE_PART] = [1 / 4, 1 / 4];
 /** Time-out of other answers, and of silence while loading all keys, in milliseconds. */
 const [ANSWER_MS, SILENCE_MS] = [10_000, 30_000];
 const [RETRY_MS, API_MS] = [100, 2000];
-/** The lease of the origin itself may be about to run out; it then gives a longer one. */
+/** The minimum lease: the origin's own lease can be about to expire; it then gives a longer one. */
 const LEAST_MS = 400;
 /** Maximum number of entries requested at a time and waiting to be taken. */
 const MAX_ENTRIES = 1000;
@@ -48,7 +48,7 @@ interface Connected {
   readonly connection: NatsConnection;
 }
 
-/** The feed of an origin by NATS: its keys are the entries of a bucket, and its lease is asked for by messages. */
+/** The feed of an origin over NATS: its keys are the entries of a bucket, and leases are requested by messages. */
 export class NatsFeed implements FeedSource {
   readonly origin: string;
   readonly #options: NatsFeedOptions;
@@ -108,7 +108,7 @@ export class NatsFeed implements FeedSource {
     };
     for (;;) {
       let entries: Entries | undefined;
-      /** Start of a rest, in which no keys are requested. */
+      /** The start of a rest, during which no keys are requested. */
       let restsSince = Infinity;
       try {
         entries = await this.#entries(sequenceOf(cursor), signal);
@@ -204,7 +204,7 @@ export class NatsFeed implements FeedSource {
     );
   }
 
-  /** The entries behind one, as they come. */
+  /** The entries after a number, as they arrive. */
   async #entries(after: number, signal: AbortSignal): Promise<Entries> {
     try {
       const domain = this.#domain;
@@ -246,7 +246,7 @@ export class NatsFeed implements FeedSource {
   }
 }
 
-/** Entries that arrive, and wait to be taken. */
+/** Arrived entries that are not taken yet. */
 class Entries {
   readonly #messages: AsyncIterable<JsMsg> & { close(): Promise<unknown> };
   readonly #signal: AbortSignal;
@@ -266,7 +266,7 @@ class Entries {
   }
 
   /**
-   * All that wait, or those that are next within some time, or until it is aborted: none if none comes.
+   * All waiting entries, or the next ones that arrive in time: none after the time or an abort.
    * @throws Error of the library
    */
   async next(withinMs: number, rest?: AbortSignal): Promise<JsMsg[]> {

@@ -10,26 +10,26 @@ import { type Answering, isPublished, pause, type SeenBucket, Turn } from './tur
 /** Source and target of the publisher. */
 export interface PublisherOptions {
   readonly settings: FeedByNats;
-  /** The keys by the present configuration. */
+  /** The keys, with the current configuration. */
   readonly keys: () => Pick<BackgroundContext['keys'], 'check' | 'feature' | 'limiter'>;
   readonly log: Log;
-  /** For how long it is kept at least that a key is gone, in milliseconds. Default: an hour. */
+  /** How long entries of deleted keys are kept at least, in milliseconds. Default: an hour. */
   readonly clearMs?: number | undefined;
 }
 
 /** Interval for checking whether another process publishes, and pause before a retry, in milliseconds. */
 const [LOOK_MS, RETRY_MS] = [500, 1000];
 /**
- * Publishes the keys of a store in a bucket of NATS, in which each key has an entry, and gives leases to the edges that
- * follow it. Of all processes of an origin one does so at a time: the others watch whether it still answers. Each entry
- * is published behind the last one that is known, so that one that was held up cannot put an old key over a new one.
+ * Publishes the keys of a store as entries of a NATS bucket, and gives leases to the edges that follow it. Only one
+ * process of an origin publishes at a time; the others watch whether it still answers. Each entry is published on
+ * condition that it follows the last known one, so that a delayed entry cannot replace a newer key.
  */
 export class NatsPublisher {
   readonly #options: PublisherOptions;
   readonly #stopped = new AbortController();
   readonly #running: Promise<void>;
   #reported = '';
-  /** The bucket as it was last seen: one put back has fewer entries. */
+  /** The last known state of the bucket: a restored one has fewer entries. */
   readonly #seen: SeenBucket = { created: '', sequence: 0 };
 
   constructor(options: PublisherOptions) {
@@ -37,7 +37,7 @@ export class NatsPublisher {
     this.#running = this.#run();
   }
 
-  /** Leaves publishing to others. */
+  /** Stops, so that another process can publish. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
@@ -61,7 +61,7 @@ export class NatsPublisher {
     }
   }
 
-  /** Answers what any process of the origin can. */
+  /** Answers the requests that every process of the origin can answer. */
   #answerAll(connection: NatsConnection): void {
     const { activity, leases } = namesOf(this.#options.settings);
     const queue = 'origin';

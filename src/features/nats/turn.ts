@@ -16,13 +16,13 @@ import {
   sequenceIn,
 } from './connection.ts';
 
-/** A bucket as it was last seen: one put back has fewer entries. */
+/** The last known state of a bucket: a restored one has fewer entries. */
 export interface SeenBucket {
   created: string;
   sequence: number;
 }
 
-/** Makes what answers a message, once its key has been checked, of what works out an answer. */
+/** Makes a message handler that checks the sender's key before it computes the answer. */
 export type Answering = (
   work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<unknown>,
 ) => (error: Error | null, message: Msg) => void;
@@ -45,19 +45,18 @@ const MAX_PENDING = 500;
 /** Number of entries whose notifications are remembered. */
 const MAX_POINTS = 1000;
 /**
- * Maximum age of an entry of a deleted key, in milliseconds, and the part of it after which this process confirms that
- * it still publishes. Both, and the longest lease, are over before entries are cleared that edges were said to have
- * missed.
+ * How long entries of deleted keys are kept, in milliseconds, and the fraction of that after which this process
+ * confirms that it still publishes. Both, and the longest lease, end before the entries are cleared.
  */
 const [CLEAR_MS, NOTE_PART] = [3_600_000, 1 / 60];
-/** Keys have names without a dot. Its text is the last entry up to which those of keys that are gone are cleared. */
+/** The dot distinguishes it from keys. Its value is the position up to which entries of deleted keys are cleared. */
 const NOTE = 'feed.note';
-/** The largest entry that a bucket takes, in bytes. */
+/** The maximum size of an entry in a bucket, in bytes. */
 const MAX_ENTRY_BYTES = 1024 * 1024;
-/** In a cluster, a bucket is kept by so many servers. */
+/** The number of replicas of a bucket in a cluster. */
 const REPLICAS = 3;
 
-/** The time in which a process publishes. */
+/** A period in which this process publishes. */
 export class Turn {
   readonly #options: TurnOptions;
   readonly #id = randomUUID();
@@ -70,22 +69,22 @@ export class Turn {
   readonly #points: { sequence: number; told: Knowledge }[] = [];
   #created = '';
   #domain: string | undefined;
-  /** The last entry, also where it is still on its way. */
+  /** The last entry, even if it is not acknowledged yet. */
   #sequence = 0;
   #notedAt = 0;
   /** A change happened, or a point was requested, since the last pass began. */
   #isWanted = false;
   readonly #wanted = new Wakeup();
-  /** With each point. */
+  /** Woken by each point. */
   readonly #pointed = new Wakeup();
   /**
    * Edges behind this position load all keys, because entries of deleted keys are cleared up to there when this age
    * ends.
    */
   #cleared = 0;
-  /** Up to where they have been cleared. */
+  /** Entries of deleted keys are cleared up to here. */
   #purged = 0;
-  /** The last entry of a key that is gone. */
+  /** The last entry of a deleted key. */
   #lastGone = 0;
   /** Start of the current age, and its first entry. */
   #age = { began: performance.now(), sequence: 0 };
@@ -157,7 +156,7 @@ export class Turn {
     this.#domain = (await manager.getAccountInfo()).domain;
     let info = await this.#bucket(manager);
     if (info.created === seen.created && info.state.last_seq < seen.sequence) {
-      // It was put back as it was before: numbers would come again.
+      // The bucket was restored from an earlier state, so its numbers would repeat.
       await manager.streams.delete(this.#names.stream);
       info = await this.#bucket(manager);
     }
@@ -214,7 +213,7 @@ export class Turn {
       if (!changes) return undefined;
       const { rows, gone } = changes;
       const count = rows.length + gone.length;
-      // A process that takes over in between starts with the first one again.
+      // A process that takes over in between starts again with the first one.
       const cursorAt = (index: number) => (index === count - 1 ? changes.cursor : cursor);
       for (const [index, row] of rows.entries()) await this.#put(keyOf(row), row, cursorAt(index));
       for (const [index, id] of gone.entries()) await this.#remove(nameOf(id), cursorAt(rows.length + index));
@@ -249,15 +248,16 @@ export class Turn {
   }
 
   /**
-   * Ends an age. The entry of a deleted key outlives the age in which it was made, and another one in which edges take
-   * it. In a third, all other edges must load all keys; it is cleared once no lease is left.
+   * Ends an age. The entry of a deleted key is kept for the age in which it was made and for the next one, in which
+   * edges take it. In the third, edges that are still behind must load all keys. It is cleared once none of them has a
+   * lease.
    */
   #grow(): void {
     const { clearMs = CLEAR_MS } = this.#options;
     const now = performance.now();
     if (now - this.#age.began < clearMs) return;
     void this.#clear(this.#purged, this.#cleared).catch(() => {
-      // The next age does it.
+      // The next age tries again.
     });
     if (this.#lastGone > this.#cleared) this.#cleared = this.#age.sequence;
     this.#age = { began: now, sequence: this.#sequence };
@@ -273,7 +273,7 @@ export class Turn {
     this.#purged = last;
   }
 
-  /** The names of keys whose entries are behind one, and no later than another one. */
+  /** The names of keys with entries after one number and up to another. */
   async *#keysBetween(first: number, last: number): AsyncGenerator<{ name: string; isGone: boolean }> {
     if (last <= first) return;
     const { DeliverPolicy } = this.#options.nats;
@@ -307,7 +307,7 @@ export class Turn {
     this.#lastGone = this.#sequence;
   }
 
-  /** Publishes an entry behind the last one. It resolves once there is room for the next. */
+  /** Publishes an entry after the last one. Resolves once there is room for the next. */
   async #put(name: string, text: string, cursor: string | undefined, operation?: 'DEL'): Promise<void> {
     this.#ended.signal.throwIfAborted();
     const headers = this.#options.nats.headers();
@@ -341,7 +341,7 @@ export class Turn {
     this.#pointed.wake();
   }
 
-  /** Has it publish what there is by now. */
+  /** Requests that pending changes are published. */
   #want(): void {
     this.#isWanted = true;
     this.#wanted.wake();
@@ -372,7 +372,7 @@ export class Turn {
       if (!isWellFormed || !hasPositions || typeof leaseMs !== 'number' || typeof restMs !== 'number')
         throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, two positions, a lease and a rest.');
       if (leaseMs === 0) {
-        // It loads all keys.
+        // The edge loads all keys.
         const told = await edges.notified();
         if (told) await this.#publishedTo(told.times);
         return { leaseMs, position: positionOf(this.#created, this.#sequence), domain: this.#domain };
@@ -383,7 +383,7 @@ export class Turn {
       if (taken === undefined || taken > this.#sequence || from < this.#cleared)
         throw new KeysError('NOT_FOUND', 'This position is unknown: load all keys.');
       const asking = { id, name, key, address: undefined, leaseMs, restMs: Math.min(restMs, EDGE_FORMS.mostRestMs) };
-      // An edge can have an entry before this process knows that it was published.
+      // An edge can receive an entry before this process receives its acknowledgement.
       const knows = () => this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
       const given = await edges.renew(asking, knows, (times) => this.#publishedTo(times));
       if (given === 'full') throw new KeysError('SERVER_FAILED', 'Too many edges follow this origin.');
@@ -414,7 +414,7 @@ export async function isPublished(connection: NatsConnection, publisher: string)
   }
 }
 
-/** Resolves after some time, or once it is aborted. */
+/** Resolves after some time, or when aborted. */
 export async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   await delay(durationMs, undefined, { signal, ref: false }).catch(() => {});
 }
@@ -423,7 +423,7 @@ function nameOf(id: string): string {
   return Buffer.from(id).toString('base64url');
 }
 
-/** The name of the entry of a row, which begins with the id of the key. */
+/** The entry name for a row, which starts with the key's id. */
 function keyOf(row: string): string {
   const [, id = '""'] = /^\[\s*("(?:[^"\\]|\\.)*")/.exec(row) ?? [];
   return nameOf(JSON.parse(id) as string);

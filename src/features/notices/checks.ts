@@ -4,17 +4,17 @@ import { readDestination } from './destination.ts';
 import { MAX_WAITING, NOTICES, type NoticeStatus } from './collect.ts';
 import { HISTORY_MS, shownWebhook } from './notice.ts';
 
-/** So long may a notice wait before something is wrong. */
+/** The maximum wait of a notice before it is reported. */
 const LATE_MS = 10 * UNIT_MS.m;
-/** A server with a webhook looks through the store every few seconds. */
+/** A server with a webhook checks the store every few seconds. */
 const SEEN_MS = UNIT_MS.m;
 
-/** Checks the configuration of notices, and how those of the store are doing. */
+/** Checks the configuration of notices, and the state of the store's notices. */
 export async function checkNotices(context: CheckContext): Promise<CheckAnswer[]> {
   return [...(await checkWebhook(context)), ...(await checkWaiting(context))];
 }
 
-/** Checks that the secret can be read here. The servers may have it in their environment alone. */
+/** Checks that the secret can be read here. It can also be set only in the environment of the servers. */
 async function checkWebhook({ config, env, features }: CheckContext): Promise<CheckAnswer[]> {
   if (!config) return [];
   const { notices } = config;
@@ -41,12 +41,12 @@ async function checkWebhook({ config, env, features }: CheckContext): Promise<Ch
   ];
 }
 
-/** Checks the notices of a store, if any were ever made. */
+/** Checks the notices of a store, if it ever had any. */
 async function checkWaiting({ config, store, clock }: CheckContext): Promise<CheckAnswer[]> {
   const status = await store?.repository.port(NOTICES).status();
   const now = clock();
   if (!status) return [];
-  // Servers may read another configuration than this one.
+  // Servers can use another configuration.
   if (config && !config.notices && status.seenAt < now - SEEN_MS) return answersOfLeft(status, now);
   const { waiting, oldestAt, behind, deliveredAt, failedAt, failure, gone } = status;
   const last = failedAt === null ? '' : `; the last failure, at ${formatTime(failedAt)}: ${failure}`;
@@ -64,7 +64,7 @@ async function checkWaiting({ config, store, clock }: CheckContext): Promise<Che
   return [ok(`${counts}; ${behind} entries of the audit log are not processed yet.`)];
 }
 
-/** Notices that still wait although no server has a webhook any more: nothing is wrong with that. */
+/** Notices left from a webhook that no server has any more, which is not a fault. */
 function answersOfLeft({ waiting, seenAt }: NoticeStatus, now: number): CheckAnswer[] {
   if (waiting === 0) return [];
   const until = seenAt + HISTORY_MS;

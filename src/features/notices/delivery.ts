@@ -42,10 +42,10 @@ interface DeliveryOptions {
   store: NoticeStore;
   /** Milliseconds since 1970. */
   clock: () => number;
-  /** Resolves once it is this process, of those of a machine, that delivers. */
+  /** Resolves when this process, of those on this machine, is the one that delivers. */
   turn: Promise<void>;
   log: Log;
-  /** Gets metrics once there is a webhook. */
+  /** Registers metrics once there is a webhook. */
   measure?: BackgroundContext['measure'];
 }
 
@@ -61,7 +61,7 @@ export class NoticeDelivery {
     this.#options = options;
   }
 
-  /** Goes on by another configuration; undefined for one without a webhook. */
+  /** Continues with another configuration; undefined for one without a webhook. */
   async take(destination: Destination | undefined): Promise<void> {
     this.#destination = destination;
     if (!destination) return;
@@ -80,7 +80,7 @@ export class NoticeDelivery {
     });
     this.#dispatcher = dispatcher;
     await dispatcher.begin();
-    // From then on, all that happens is notified.
+    // From now on, all events are notified.
     let isTurn = false;
     const countWaiting = async () => (isTurn && this.#destination ? store.countWaiting() : undefined);
     measure?.(noticeMetrics({ counts: dispatcher.counts, countWaiting }));
@@ -94,7 +94,7 @@ export class NoticeDelivery {
     });
   }
 
-  /** Ends attempts under way, which another process then repeats. */
+  /** Stops attempts in progress, which another process then repeats. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);

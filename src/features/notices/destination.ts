@@ -32,7 +32,7 @@ export async function readDestination(
 /** Time-out of an attempt, as Standard Webhooks proposes. */
 export const TIMEOUT_MS = 15_000;
 
-/** The messages of an error and its causes: that of `fetch` alone says nothing. */
+/** The messages of an error and its causes, because the message of `fetch` alone is not useful. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;

@@ -60,7 +60,7 @@ class Deliveries {
   #queue: WaitingNotice[] = [];
   readonly #ended = new AbortController();
   readonly #settled: Attempt[] = [];
-  /** Until when the receiver wants to be left alone, by `elapsed`. */
+  /** The receiver requested a pause until this time, by `elapsed`. */
   #pausedUntil = Number.NEGATIVE_INFINITY;
   /** The last attempt failed, so they are made one at a time. */
   #isFailing = false;
@@ -100,12 +100,12 @@ class Deliveries {
     return this.#settled.splice(0);
   }
 
-  /** Takes back what could not be written. */
+  /** Takes back outcomes that could not be written. */
   giveBack(settled: readonly Attempt[]): void {
     this.#settled.unshift(...settled);
   }
 
-  /** Ends attempts; none begins any more. */
+  /** Aborts attempts, and starts no more. */
   end(): void {
     this.#ended.abort();
   }
@@ -114,12 +114,12 @@ class Deliveries {
     return this.#ended.signal.aborted;
   }
 
-  /** Resolves once all attempts under way have ended. */
+  /** Resolves once all attempts have ended. */
   async idle(): Promise<void> {
     await Promise.all(this.#workers);
   }
 
-  /** For how long the receiver wants to be left alone yet. */
+  /** The rest of the pause that the receiver requested. */
   get pausedMs(): number {
     return Math.max(0, this.#pausedUntil - this.#options.elapsed());
   }
@@ -182,30 +182,32 @@ interface DispatcherOptions extends DeliveriesOptions {
   id: string;
 }
 
-/** For how long the lease is taken, and how soon it is taken again: one that dies is followed within the first. */
+/**
+ * The duration of the lease, and the interval for renewing it. Another process follows a dead one within the former.
+ */
 const LEASE_MS = 15_000;
 const RENEW_MS = 5000;
 /** Interval of checks for often refused keys. */
 const REFUSALS_MS = 60_000;
-/** For how long nothing is asked where there is nothing to do, unless there is news: the ends of keys are none. */
+/** The maximum rest without work, unless there are events. Expiries of keys are not events. */
 const REST_MS = 60_000;
 
 /**
- * Collects notices and has them delivered, as the one of all processes of a store that has the lease. A delivery that
- * is not known to have happened is repeated, by this process or another one.
+ * Collects notices and delivers them, in the one process of the store with the lease. If the outcome of a delivery is
+ * unknown, it is repeated, possibly by another process.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #deliveries: Deliveries;
   /** The current check of the store. */
   #looking: Promise<void> = Promise.resolve();
-  /** Until when the lease is this process's, and when it was last asked for, by `elapsed`. */
+  /** The end of this process's lease, and when it was last requested, by `elapsed`. */
   #leasedUntil = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #refusalsAt = Number.NEGATIVE_INFINITY;
   #isFull = false;
   #isStuck = false;
-  /** While there is nothing to do: until when, by `elapsed`, unless changes come or another webhook is named. */
+  /** The rest without work: until a time by `elapsed`, an event, or a new destination. */
   #rest: { until: number; received: number; destination: Destination } | undefined;
 
   constructor(options: DispatcherOptions) {
@@ -277,7 +279,7 @@ export class Dispatcher {
     return this.#options.elapsed() < rest.until;
   }
 
-  /** Resolves once all attempts under way have ended, and that is written. @throws KeysError STORE_… */
+  /** Resolves once all attempts have ended, and their outcomes are written. @throws KeysError STORE_… */
   async idle(): Promise<void> {
     await this.#deliveries.idle();
     await this.#write();
@@ -346,7 +348,7 @@ export class Dispatcher {
     return { ...since, until: elapsed() + Math.min(REST_MS, Math.max(untilDueMs, this.#deliveries.pausedMs)) };
   }
 
-  /** Another process has the lease, but may die. */
+  /** Another process has the lease, but can die. */
   #lose(): void {
     [this.#lookedAt, this.#leasedUntil] = [this.#options.elapsed(), Number.NEGATIVE_INFINITY];
   }
@@ -381,7 +383,7 @@ export class Dispatcher {
     this.#report({ isGone: true, isFull: false, more: false }, url);
   }
 
-  /** Writes what became of attempts. */
+  /** Writes the outcomes of attempts. */
   async #write(): Promise<void> {
     const settled = this.#deliveries.takeSettled();
     if (settled.length === 0) return;

@@ -5,7 +5,7 @@ import { isLoopbackHost } from '../../keys/basics/index.ts';
 export interface MetricsServer {
   /** Its address with the path. */
   readonly url: string;
-  /** Stops it; scrapes that are open get their answers, but not for long. */
+  /** Stops it. Open scrapes get their answers within a short time. */
   stop(): Promise<void>;
 }
 
@@ -16,8 +16,8 @@ const PATIENCE_MS = 10_000;
 const STOP_GRACE_MS = 1000;
 
 /**
- * Serves metrics to Prometheus on a port of their own.
- * @param scrape the metrics in the text format, for one scrape at a time: those that come meanwhile get the same
+ * Serves metrics to Prometheus on a separate port.
+ * @param scrape returns the metrics in the text format; concurrent requests share one scrape
  * @throws KeysError LISTEN_FAILED if the address is not available
  */
 export async function serveMetrics(
@@ -50,7 +50,7 @@ export async function serveMetrics(
   };
 }
 
-/** @param parts with whether it listens on this machine alone: a page of any site could lead its own name there */
+/** @param parts includes whether it only listens on this machine, where any site could reach it by DNS rebinding */
 async function answer(
   { method, url = '', headers: { host = '' } }: IncomingMessage,
   outgoing: ServerResponse,

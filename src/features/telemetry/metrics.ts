@@ -35,18 +35,18 @@ export interface Sample {
 /** More than any delay of the event loop, in seconds. */
 const MAX_LAG = 1_000_000;
 
-/** Gauges with names of counters, which are sums of others. */
+/** Gauges with the names of counters, which are sums of other metrics. */
 const MISNAMED = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
 
 export class Metrics {
   readonly requests: RequestMetrics;
-  /** Is told how long the store takes. */
+  /** Called with how long the store took. */
   readonly storeTimer: ReturnType<typeof addStoreMetrics>;
   readonly #registry = new Registry();
   readonly #log: Log;
   readonly #inUse: KeysInUse = { keys: undefined, counts: false };
 
-  /** @param of.process whether those of the process and of Node are among them */
+  /** @param of.process whether to include metrics of the process and of Node */
   constructor(of: { process: boolean } = { process: true }, log: Log = NO_LOG) {
     this.#log = log;
     const registry = this.#registry;
@@ -66,8 +66,8 @@ export class Metrics {
   }
 
   /**
-   * Exports metrics of features, too. One that fails has no value, and the log says so once.
-   * @throws KeysError FEATURE_INVALID if one has the name of another
+   * Exports metrics of a feature. A failing one has no value, which is logged once.
+   * @throws KeysError FEATURE_INVALID for a duplicate name
    */
   add(feature: string, metrics: readonly OwnMetric[]): void {
     for (const added of metrics) {
@@ -99,32 +99,32 @@ export class Metrics {
     );
   }
 
-  /** Goes on with the keys of a service over the same store. */
+  /** Continues with the keys of a service over the same store. */
   measure(keys: MeasuredKeys): void {
     this.#inUse.keys = keys;
   }
 
-  /** In Prometheus' text format, of this process alone. */
+  /** This process's metrics in Prometheus' text format. */
   async text(): Promise<string> {
     const samples = await this.collect(true);
     return aggregated([samples.map((sample) => ({ ...sample, aggregator: 'first' }))]).metrics();
   }
 
   /**
-   * For the first of several processes.
-   * @param counts whether the keys in the store are counted, too, which one process does for all
+   * This process's metrics for the first of several processes.
+   * @param counts whether to count the keys in the store, which one process does for all
    */
   async collect(counts: boolean): Promise<Sample[]> {
     this.#inUse.counts = counts;
-    // The declarations of prom-client take the type for a number.
+    // prom-client declares a string type as a number.
     const samples: unknown = await this.#registry.getMetricsAsJSON();
     return (samples as Sample[]).map(asToldToOthers);
   }
 }
 
 /**
- * Without values that are not numbers, which have no form in JSON, and with how those of processes are summed up. Where
- * the event loop was not measured since the last time, its least delay is the largest number that Node has.
+ * Drops values that JSON cannot represent, and sets how processes are combined. If the event loop was not measured
+ * since the last scrape, its minimum delay is Node's largest number.
  */
 function asToldToOthers(sample: Sample): Sample {
   const { name } = sample;
@@ -134,7 +134,7 @@ function asToldToOthers(sample: Sample): Sample {
   return { ...sample, aggregator, values: sample.values.filter(isMeasured) };
 }
 
-/** The samples of processes, summed up by prom-client as each of them says. */
+/** Combines the samples of processes with prom-client, each by its aggregator. */
 export function aggregated(processes: readonly Sample[][]): Registry {
   return AggregatorRegistry.aggregate([...processes]);
 }
@@ -214,7 +214,7 @@ async function inTime<Value>(promise: Promise<Value>, ms: number): Promise<Value
 }
 
 interface Buckets {
-  /** For each bound, how often it took so long, but longer than the bound before; the last one is without a bound. */
+  /** For each bound, the number of durations up to it and above the previous bound; the last one is unbounded. */
   readonly counts: Float64Array;
   sum: number;
 }
@@ -269,9 +269,9 @@ class Durations {
   }
 }
 
-/** From a request that is answered from memory, to one that waits for another service. */
+/** From a request answered from memory to one that waits for another service. */
 const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-/** For a client that was gone before there was an answer. */
+/** For a client that disconnected before the answer. */
 const NONE = 'none';
 const OTHER = 'other';
 
@@ -281,7 +281,7 @@ const OTHER = 'other';
  */
 class RequestMetrics implements RequestWatcher {
   readonly #ended = new Map<Endpoint, Map<string, number>>(ENDPOINTS.map((endpoint) => [endpoint, new Map()]));
-  /** Requests passed on, by upstream of the configuration. */
+  /** Forwarded requests, by configured upstream. */
   readonly #upstreams = new Map<string, { readonly codes: Map<string, number>; isFailing: boolean }>();
   readonly #operations = { query: { ok: 0, errors: 0 }, mutation: { ok: 0, errors: 0 } };
   readonly #durations: Durations;
@@ -369,7 +369,7 @@ function increment(codes: Map<string, number>, status: number | undefined): void
   codes.set(code, (codes.get(code) ?? 0) + 1);
 }
 
-/** From a look into a file to a wait for another writer. */
+/** From reading a file to waiting for another writer. */
 const STORE_SECONDS = [0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
 /** Measures the time that the store takes. @returns the function to report a time */
@@ -395,13 +395,13 @@ export function addStoreMetrics(registry: Registry) {
 
 export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'feature' | 'store' | 'unwrittenUses'> & Limited;
 
-/** The keys that a process serves by now, and whether it is the one that counts those of the store. */
+/** The current keys of a process, and whether it counts those in the store. */
 interface KeysInUse {
   keys: MeasuredKeys | undefined;
   counts: boolean;
 }
 
-/** Tells a registry of checks of keys, limits and the store's keys. Everything is read when it is asked for. */
+/** Registers metrics of key checks, limits and the store's keys. All values are read on each scrape. */
 function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
   addChecks(registry, inUse);
   addLimits(registry, inUse);
@@ -513,7 +513,7 @@ export class KeyCounter {
     try {
       this.#latest = await this.#count();
     } catch {
-      // The store does not answer, which is logged where a request needs it.
+      // The store does not answer. Requests that need it log that.
       this.#latest = undefined;
     } finally {
       const ended = performance.now();

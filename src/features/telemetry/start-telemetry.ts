@@ -102,7 +102,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   };
 }
 
-/** The endpoint of a request to a service that is mounted somewhere. Routers cut what they matched from its URL. */
+/** The endpoint of a request to a mounted service. Routers remove the matched part from its URL. */
 function endpointAt(base: string, incoming: IncomingMessage & { originalUrl?: string }) {
   const url = incoming.originalUrl ?? incoming.url ?? '';
   if (base === '') return endpointOf(url);

@@ -12,7 +12,7 @@ import { typeOf } from './request-log.ts';
 interface Parent {
   readonly traceId: string;
   readonly spanId: string;
-  /** The caller may have recorded it. */
+  /** The caller can have recorded it. */
   readonly isSampled: boolean;
 }
 
@@ -33,10 +33,7 @@ function formatTraceparent({ traceId, spanId, isSampled }: Parent): string {
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/**
- * The sampler that the variables name, as OpenTelemetry's specification has them. Of its packages, only the whole SDK
- * for Node reads them.
- */
+/** The sampler in OpenTelemetry's variables. Of its packages, only the whole SDK for Node reads them. */
 export function samplerOf(sdk: typeof Sdk, env: NodeJS.ProcessEnv, log: Log): Sampler {
   const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
   switch (name) {
@@ -75,8 +72,8 @@ const PACKAGES = ['api', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'];
 const INSTALL = `npm install ${PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ')}`;
 
 /**
- * Loads OpenTelemetry's own packages, which are not dependencies, and starts them as the environment says. Without
- * them, or where they cannot do that, the log says so, and nothing is traced: requests are answered all the same.
+ * Loads OpenTelemetry's packages, which are not dependencies, and starts them with the settings in the environment. If
+ * that fails, the log says so, and requests are answered without traces.
  */
 export async function startSdk(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk | undefined> {
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] || env['OTEL_EXPORTER_OTLP_PROTOCOL'] || 'http/protobuf';
@@ -113,7 +110,7 @@ function start([api, resources, sdk, { OTLPTraceExporter }]: Packages, env: Node
   const ignore = () => {};
   const said = (message: string) => failures.add(new Error(message));
   const diagnostics = { error: said, warn: said, info: ignore, debug: ignore, verbose: ignore };
-  // Otherwise a second start, or one beside a host's own, would be reported as spans that were not sent.
+  // Otherwise, a second start, or one beside a host's own, would be reported as lost spans.
   api.diag.setLogger(diagnostics, { suppressOverrideMessage: true });
   const own = resources.resourceFromAttributes({ 'service.name': 'svc-api', 'service.version': packageVersion() });
   const configured = resources.detectResources({ detectors: [resources.envDetector] });
@@ -140,7 +137,7 @@ function numberIn(env: NodeJS.ProcessEnv, name: string, option: string): Record<
 
 /** Maximum length of `tracestate`, in characters (W3C Trace Context, section 3.3.1.1). */
 const MAX_STATE = 512;
-/** The routes of endpoints that have but one. */
+/** The routes of endpoints with only one. */
 const ROUTES: Partial<Record<Endpoint, string>> = { graphql: '/graphql', introspect: '/introspect', home: '/' };
 /** Time to send pending data when stopping, in milliseconds. */
 const FLUSH_MS = 3000;
@@ -168,7 +165,7 @@ export class Traces implements RequestWatcher {
     const begun = this.#begin(request, parent);
     const isTraced = begun.span.isRecording();
     if (isTraced) request.traced = begun;
-    // A caller that asks for no trace has said so to the service, too.
+    // A caller that requests no trace has told the service so, too.
     if (request.endpoint !== 'guard' || (!isTraced && parent?.isSampled === false)) return;
     const { traceId, spanId, traceState } = begun.span.spanContext();
     // An untraced request has no span of its own, so pass the caller's on.
@@ -233,7 +230,7 @@ function headersOf(span: Parent, state: string | undefined): readonly string[] {
   return state ? [...traceparent, 'tracestate', state] : traceparent;
 }
 
-/** Attributes by the semantic conventions, as far as these have names. Without the URL, which can contain secrets. */
+/** Attributes by the semantic conventions, where these have names. Excludes the URL, which can contain secrets. */
 function attributesOf({ id, status, keyId, operation, errors, address, isCutOff }: WatchedRequest): Attributes {
   return {
     'svc_api.request.id': id,

@@ -3,7 +3,7 @@ import { on } from 'node:events';
 import type { Log } from '../../log.ts';
 import { aggregated, type Metrics, type Sample } from './metrics.ts';
 
-/** A question of the first process to its workers. One of them counts the keys in the store. */
+/** A request of the first process to its workers. One of them counts the keys in the store. */
 interface Question {
   scrape: number;
   counts: boolean;
@@ -11,7 +11,7 @@ interface Question {
 
 interface ScrapeAnswer {
   scraped: number;
-  /** Undefined where they could not be collected. */
+  /** Undefined if they could not be collected. */
   samples: Sample[] | undefined;
 }
 
@@ -33,17 +33,17 @@ export function answerPrimary(metrics: Metrics, log: Log): void {
 
 async function answerScrape(scraped: number, collected: Promise<Sample[] | undefined>): Promise<void> {
   const answer: ScrapeAnswer = { scraped, samples: await collected };
-  // The first process may have ended.
+  // The first process can have ended.
   if (process.connected) process.send!(answer, undefined, {}, () => {});
 }
 
 /**
- * The metrics of all workers, in the first process, summed up by prom-client. Its own `clusterMetrics` fails while one
- * worker does not answer, and forgets what workers had counted that are gone: a sum that falls would look like a new
- * start to Prometheus.
+ * The metrics of all workers, in the first process, combined by prom-client. Its own `clusterMetrics` fails while one
+ * worker does not answer. It also forgets the counts of ended workers: a falling sum looks like a restart to
+ * Prometheus.
  */
 export class WorkerMetrics {
-  /** Latest samples of workers that are ready: messages to others get lost. */
+  /** Latest samples of workers that are ready; messages to others get lost. */
   readonly #latest = new Map<Worker, Sample[]>();
   /** Samples of workers that have ended. */
   #gone: Sample[][] = [];
@@ -84,17 +84,17 @@ async function ask(worker: Worker, question: Question): Promise<Sample[] | undef
     for await (const [message] of messages as AsyncIterable<[Partial<ScrapeAnswer>]>)
       if (message.scraped === question.scrape) return message.samples;
   } catch {
-    // It has had its time.
+    // It timed out.
   }
   return undefined;
 }
 
-/** The samples of a worker that only grow. */
+/** The samples of a worker's counters, which never decrease. */
 function countsIn(samples: readonly Sample[]): Sample[] {
   return samples.filter(({ type }) => type === 'counter' || type === 'histogram');
 }
 
-/** Samples of the first process, which replace those that workers report about themselves. */
+/** Samples of the first process, which replace the workers' own values of them. */
 function ownSamples(workers: number): Sample[] {
   const startedAt = (Date.now() - process.uptime() * 1000) / 1000;
   return [

@@ -360,7 +360,7 @@ export const IMPORTS = declarePort<Spools, Spools>('imports');
 interface ImportOptions extends Parts {
   /** Start of the import, in milliseconds since 1970. */
   now: number;
-  /** Is told how many keys are imported. */
+  /** Called with the number of keys imported so far. */
   onProgress?: ProgressReport | undefined;
 }
 

@@ -15,7 +15,7 @@ import { readImport } from './read-import.ts';
 export interface ImportKeysOptions {
   /** Only check whether they can be. */
   dryRun?: boolean;
-  /** Is told how many keys are imported. */
+  /** Called with the number of keys imported so far. */
   onProgress?: ProgressReport | undefined;
 }
 

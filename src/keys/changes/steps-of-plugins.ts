@@ -15,7 +15,7 @@ export function listenersOf(
 
 type Step = (...given: unknown[]) => unknown;
 
-/** The steps of a plugin, whose failures name it. */
+/** A plugin's steps, whose failures name the plugin. */
 export function stepsOfPlugin(plugin: string, { rules, ...onKeys }: KeyListener): KeyListener {
   const named = (steps: object, path: string): object =>
     Object.fromEntries(
@@ -36,7 +36,7 @@ function namedStep(plugin: string, path: string, step: Step): Step {
   };
 }
 
-/** The result of a step, in which later steps are named as well. @throws Error for one that it cannot have */
+/** A step's result. Failures of steps in it name the plugin, too. @throws Error for an invalid result */
 function readResult(path: string, result: unknown, named: (path: string, step: Step) => Step): unknown {
   if (result == null) return undefined;
   const wrong = (wanted: string) => new Error(`It returned ${kindOf(result)}. It must return ${wanted}, or undefined.`);

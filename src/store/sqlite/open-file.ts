@@ -354,7 +354,7 @@ export class OpenFile {
       if (isWritten && previous !== undefined && this.#known.idInFile() === previous) return false;
       return this.isSurelyCurrent();
     } catch {
-      return false; // It was committed: nobody may make it again.
+      return false; // It was committed and must not be repeated.
     }
   }
 
@@ -387,7 +387,7 @@ export class OpenFile {
     try {
       this.#driver.exec('begin immediate');
     } catch (error) {
-      if (isLocked(error)) throw error; // Otherwise nobody can write there.
+      if (isLocked(error)) throw error; // Otherwise, no one can write there.
     }
     try {
       if (this.#known.isHeld()) return false;

@@ -154,7 +154,7 @@ export class SqliteConnection implements Connection {
         if (file.isSurelyCurrent()) return false;
         this.#leaveFile(file);
       } catch (reason) {
-        return isKeysError(reason) || isLocked(reason); // Who tries again is told.
+        return isKeysError(reason) || isLocked(reason); // The next attempt reports the reason.
       }
     } else if (file.abandon()) this.#forgetFile();
     return true;

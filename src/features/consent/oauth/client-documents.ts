@@ -202,7 +202,7 @@ function tooMany(): OAuthError {
   return new OAuthError('temporarily_unavailable', 'Too many clients are being looked up. Try again.', 503);
 }
 
-/** @param allowed where that is any host, anybody could ask for the addresses of a private network */
+/** @param allowed `any` hides the address, because anyone could otherwise look up addresses of a private network */
 function notOfInternet(found: readonly LookupAddress[], allowed: DocumentOptions['allowed']): Unusable {
   const [address = 'none'] = found.map((each) => each.address);
   const remedy =

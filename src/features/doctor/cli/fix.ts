@@ -6,16 +6,16 @@ import { failureBy, type Finding } from '../inspection/finding.ts';
 export interface Fixes {
   /** The repairs, as sentences for users. */
   readonly fixed: string[];
-  /** The bytes that were given back; null for PostgreSQL, and for a store that was left alone. */
+  /** The bytes that were freed; null for PostgreSQL, and for a store that was not changed. */
   readonly freedBytes: number | null;
   /** The findings of repairs that failed. */
   readonly failed: Finding[];
 }
 
-/** Checks of a store that must be ok before it is opened to change it. Opening an older one would migrate it. */
+/** Checks of a store that must pass before it is opened for changes. Opening an older one would migrate it. */
 const NEEDED: ReadonlySet<string> = new Set(['STORE', 'SCHEMA', 'INTEGRITY']);
 
-/** Makes the repairs that findings offer, and returns the free space of the store to the system. */
+/** Makes the repairs in the findings, and returns the free space of the store to the system. */
 export async function fix(findings: readonly Finding[], database: string | undefined): Promise<Fixes> {
   const fixed: string[] = [];
   const failures: Finding[] = [];
@@ -24,7 +24,7 @@ export async function fix(findings: readonly Finding[], database: string | undef
       await work();
     } catch (error) {
       const failed = failureBy(check, error);
-      // A command that cannot open the store fails as its check did.
+      // If the store cannot be opened, its check has already reported that.
       if (!findings.some(({ message }) => message === failed.message)) failures.push(failed);
     }
   };
@@ -49,7 +49,7 @@ export async function fix(findings: readonly Finding[], database: string | undef
   return { fixed, freedBytes, failed: failures };
 }
 
-/** Returns free space in pieces, between which others use the store. @throws KeysError STORE_… */
+/** Returns free space in steps, between which others can use the store. @throws KeysError STORE_… */
 function compact(database: string | undefined): Promise<{ freed: number | null; store: string }> {
   return withKeys({ database, ifMissing: 'fail' }, async (keys) => {
     const compacting = keys.compact();

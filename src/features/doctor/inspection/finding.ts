@@ -4,7 +4,7 @@ import type { CheckedItem, CheckedStore } from '../../../feature.ts';
 import type { FeatureInStore } from '../../../store/index.ts';
 import { differenceText, type SchemaDifference } from '../../../keys/repository/index.ts';
 
-/** The checks of doctor itself. Their names are stable: scripts compare them. */
+/** The core's checks. Their names are stable, because scripts compare them. */
 export const CHECKS = [
   'NODE',
   'ENVIRONMENT',
@@ -22,7 +22,7 @@ export const CHECKS = [
 ] as const;
 type Check = (typeof CHECKS)[number];
 
-/** The outcome of a check. One that was not possible because of another finding is skipped. */
+/** The outcome of a check. It is skipped if another finding prevents it. */
 export type FindingStatus = 'ok' | 'warning' | 'failure' | 'skipped';
 
 /** A finding of a check: one for each fault. */
@@ -32,11 +32,11 @@ export interface Finding {
   status: FindingStatus;
   /** The state or the fault, with the value. */
   message: string;
-  /** The way to correct it; null if nothing is wrong. */
+  /** The remedy; null if nothing is wrong. */
   remedy: string | null;
-  /** The things that it checked, such as edges. Default: none are listed. */
+  /** The checked items, such as edges. Default: none are listed. */
   items?: readonly CheckedItem[] | undefined;
-  /** Does what the remedy says. Only remedies that lose nothing have it. */
+  /** Applies the remedy. Only remedies that lose nothing have it. */
   fix?: (() => void) | undefined;
 }
 
@@ -44,13 +44,13 @@ export interface Finding {
 export interface InspectOptions {
   /** The key of the audit log, if there is one. */
   auditKey: KeyObject | undefined;
-  /** In milliseconds since 1970. It is read when a check is made: others take minutes, and servers write meanwhile. */
+  /** In milliseconds since 1970. Read at each check: others take minutes, and servers write meanwhile. */
   clock: () => number;
-  /** The parts of features in it. */
+  /** The features' parts of the store. */
   features: readonly FeatureInStore[];
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
-  /** Checks the parts of features, while the store is open. Default: they are not checked. */
+  /** Runs the features' checks while the store is open. Default: they are not run. */
   checkFeatures?: (store: CheckedStore) => Promise<Finding[]>;
 }
 
@@ -70,7 +70,7 @@ export function failure(check: string, message: string, remedy: string): Finding
   return { check, status: 'failure', message, remedy };
 }
 
-/** A finding for each difference between the schema of a store and that of its version. */
+/** One finding for each difference between a store's schema and that of its version. */
 export function schemaFindings(
   version: number,
   differences: readonly SchemaDifference[] | 'unknown',
@@ -105,7 +105,7 @@ export async function checked(check: string, inspect: () => Promise<Finding[]>):
   }
 }
 
-/** The failure of a check by an error, whose text says what to do. */
+/** The finding for an error, whose message has the remedy. */
 export function failureBy(check: string, error: unknown, remedy = 'See the page of its code'): Finding {
   if (!isKeysError(error)) {
     const reason = error instanceof Error ? printable(error.message, 200) : 'unknown';

@@ -23,15 +23,15 @@ import {
 } from '../../../store/whole-store.ts';
 import { checked, failure, type Finding, type InspectOptions, ok, warning } from './finding.ts';
 
-/** How many of the newest entries are looked at for jumps of the clock. */
+/** How many of the newest entries are checked for jumps of the clock. */
 const ENTRIES = 1000;
 const ONE_SOURCE = 'Let the machines of all servers follow one source of time.';
 /** How many keys are read at once. */
 const PAGE_KEYS = 1000;
-/** How many keys or entries are named, at most. */
+/** The maximum of keys or entries in a list. */
 const MAX_KEYS = 100;
 
-/** Checks what a store has, but for its schema. */
+/** Checks the contents of a store, but not its schema. */
 export async function inspectContents(connection: Connection, options: InspectOptions): Promise<Finding[]> {
   const checks = [
     ['AUDIT_LOG', inspectAuditLog],
@@ -44,7 +44,7 @@ export async function inspectContents(connection: Connection, options: InspectOp
   return [...findings, ...((await options.checkFeatures?.(store)) ?? [])];
 }
 
-/** Checks that the audit log is whole, and the keys are as it says. */
+/** Checks that the audit log is intact and agrees with the keys. */
 async function inspectAuditLog(
   connection: Connection,
   { auditKey, onVerified: onProgress }: InspectOptions,
@@ -135,7 +135,7 @@ async function inspectPlugins(connection: Connection): Promise<Finding[]> {
   });
 }
 
-/** Checks that the clock of this machine is not behind the audit log, and did not run back between its entries. */
+/** Checks that this machine's clock is not behind the audit log, and that times in the log do not go back. */
 async function inspectClock(connection: Connection, { clock }: InspectOptions): Promise<Finding[]> {
   const entries = await createKeyRepository(connection).auditLog.find({ order: 'newest', limit: ENTRIES });
   const noTimes = entries.filter(({ at }) => !isTime(at)).slice(0, MAX_KEYS);
@@ -148,7 +148,7 @@ async function inspectClock(connection: Connection, { clock }: InspectOptions): 
       ),
     );
   const findings: Finding[] = [];
-  const now = clock(); // After all that was just read.
+  const now = clock(); // Read after the entries.
   const newest = entries[0]?.at ?? 0;
   if (now < newest - MAX_SKEW_MS)
     findings.push(

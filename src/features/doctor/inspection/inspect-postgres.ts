@@ -21,7 +21,7 @@ type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
 const ALL: readonly Privilege[] = ['select', 'insert', 'update', 'delete'];
 
-/** The rights that a server needs on each table of the core, as docs/postgresql.md grants them. */
+/** The privileges that a server needs on each table of the core, as granted in docs/postgresql.md. */
 const NEEDED: Readonly<Record<CoreTable, readonly Privilege[]>> = {
   svc_api_schema: ['select'],
   svc_api_features: ['select'],
@@ -69,7 +69,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
   }
 }
 
-/** Checks that the tables, and what acts on them, are as this version makes them. */
+/** Compares tables, triggers and other objects with those of this version. */
 async function inspectSchema(connection: Connection, { postgresSchemaDifferences }: Postgres): Promise<Finding[]> {
   return schemaFindings(
     newestSchema(),
@@ -78,7 +78,7 @@ async function inspectSchema(connection: Connection, { postgresSchemaDifferences
   );
 }
 
-/** Checks that the database server keeps what is promised of changes. */
+/** Checks that the server's settings make committed changes durable. */
 async function inspectSettings(connection: Connection, { settingProblems }: Postgres): Promise<Finding[]> {
   const problems = await connection.run(settingProblems);
   if (problems.length === 0) return [ok('SETTINGS', 'The database server keeps what was reported as done.')];
@@ -103,7 +103,7 @@ function unopened(error: unknown): Finding[] {
   return [failureBy('STORE', error), ...skipped(['SCHEMA', ...rest], 'The store cannot be opened.')];
 }
 
-/** Checks that the user of the database has the rights of a server. */
+/** Checks that the database user has the privileges of a server. */
 async function inspectRights(connection: Connection): Promise<Finding[]> {
   const ofFeatures = connection.features.flatMap(({ tables = {}, writtenByServers: written = [] }) =>
     Object.keys(tables).map((table) => [table, written.includes(table) ? ALL : (['select'] as const)] as const),

@@ -71,7 +71,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     main = new MainFile(path);
     const file = realpathSync(path);
     requireOwnWal(path, file, main);
-    // A writer applies the files beside the store and, as the last one to close it, removes them.
+    // The last writer applies and removes the files beside the store.
     const isInUse = ['-wal', '-journal'].some(
       (suffix) => (statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
     );
@@ -144,7 +144,7 @@ const SCARCE_BYTES = 10 * MEGABYTE;
 /** Checks the owner of the files of a store, and that no one else can use them. */
 export function inspectAccess(path: string): Finding[] {
   const findings: Finding[] = [];
-  // Where others can write the folder, a path can lead to another file by the time of the repair.
+  // If others can write to the folder, the path can lead to another file by the time of the repair.
   let isRepairable = !isShared();
   try {
     requireSecureFile(path, { repairs: false });
@@ -166,7 +166,7 @@ export function inspectAccess(path: string): Finding[] {
             'ACCESS',
             `Other users can use ${each}: its mode is ${mode}.`,
             `chmod 600 ${each}`,
-            // Others may have changed a file that they can write: its owner has to look at it first.
+            // Others could have changed a file that they can write to, so its owner has to check it first.
             isRepairable && !givesRights(stat, OTHERS_WRITE) ? () => chmodSync(each, 0o600) : undefined,
           ),
         );
@@ -195,7 +195,7 @@ export function inspectAccess(path: string): Finding[] {
   }
 }
 
-/** True if the rights of a file let this user read and write it, also on a read-only file system. */
+/** True if the file's mode lets this user read and write it, even on a read-only file system. */
 function isUsable(path: string): boolean {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
@@ -205,7 +205,7 @@ function isUsable(path: string): boolean {
   }
 }
 
-/** How much room there is for a store, and for a backup beside it. */
+/** Checks the free space for a store, and for a backup beside it. */
 export function inspectSpace(path: string): Finding {
   try {
     const folder = dirname(realpathSync(path));
@@ -214,7 +214,7 @@ export function inspectSpace(path: string): Finding {
     const text = `${folder} has ${megabytes(free)} MB of free space; the store has ${megabytes(size)} MB.`;
     const remedy = 'Make room, or move the store to a larger disk.';
     if (free < SCARCE_BYTES) return failure('SPACE', text, remedy);
-    // A migration or a restore may need as much as the store has.
+    // A migration or a restore can need as much space as the store.
     return free < size + SCARCE_BYTES ? warning('SPACE', text, remedy) : ok('SPACE', text);
   } catch (error) {
     return failureBy('SPACE', sqliteError(error, path));

@@ -18,7 +18,7 @@ import type { OpenKeys } from '../../../service/open-keys.ts';
 
 /** An edge as described by flags. */
 export interface AskedEdge extends Omit<HttpFeedOptions, 'origin'> {
-  /** The address of the origin; undefined where the configuration says how it is followed. */
+  /** The address of the origin; undefined if the configuration has the origin. */
   readonly origin: string | undefined;
 }
 
@@ -89,7 +89,7 @@ export async function openEdge(
   };
 }
 
-/** @throws KeysError USAGE where none or two are named */
+/** @throws KeysError USAGE unless exactly one is named */
 async function sourceOf({ origin, ...feed }: AskedEdge, config: Config): Promise<FeedSource> {
   const beside = await feedBesideHttp();
   const place = beside?.placeIn(config);

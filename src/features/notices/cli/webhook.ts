@@ -5,10 +5,9 @@ import { KeysError, printable, withoutUndefined } from '../../../keys/basics/ind
 import { type NoticeSettings, shownWebhook, testNotice } from '../notice.ts';
 
 /**
- * The webhook in the configuration, which is one that servers take.
+ * The webhook in the configuration, as valid for servers.
  * @param named the path that the user named
- * @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also where there is no configuration, or no webhook in it;
- * SCHEMA_INVALID, USAGE
+ * @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also without a configuration or a webhook in it; SCHEMA_INVALID, USAGE
  */
 export async function readDeclaredWebhook(oclif: OclifConfig, named: string | undefined): Promise<NoticeSettings> {
   const [{ loadConfig }, ofHost] = await Promise.all([import('../../../config/load-config.ts'), hostVocabulary(oclif)]);
@@ -24,9 +23,9 @@ export async function readDeclaredWebhook(oclif: OclifConfig, named: string | un
 export interface TestResult {
   /** The origin of its address, since the rest may be a secret. */
   webhook: string;
-  /** The id of the notice, which a receiver gets, too. */
+  /** The id of the notice, which the receiver gets as well. */
   id: string;
-  /** Status of the answer; null without one, and for another channel than a webhook. */
+  /** The status of the response; null without one, and for channels other than webhooks. */
   status: number | null;
   durationMs: number;
 }
@@ -34,10 +33,10 @@ export interface TestResult {
 /** Options for testing a webhook. */
 interface TryOptions {
   env: NodeJS.ProcessEnv;
-  /** The user of the machine. */
+  /** The name of the machine's user. */
   by: string;
   timeoutMs?: number;
-  /** Is told what came of it, before that is a failure. */
+  /** Called with the outcome, before a failure is thrown. */
   onTried: (tried: TestResult) => void;
 }
 
@@ -45,8 +44,8 @@ interface TryOptions {
 const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
 
 /**
- * Sends a test notice once, as servers send theirs, and not through the outbox of a store.
- * @throws CliError WEBHOOK_FAILED if it was not taken; KeysError CONFIG_… if it cannot be signed
+ * Sends a test notice once, like servers do but without a store's queue.
+ * @throws CliError WEBHOOK_FAILED if the receiver did not accept it; KeysError CONFIG_… if it cannot be signed
  */
 export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<TestResult> {
   const { env, by, timeoutMs, onTried } = options;

@@ -34,7 +34,7 @@ export default class Doctor extends StoreCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Doctor);
-    // A variable that says otherwise is one of the things to find.
+    // A contradictory variable is one of the findings.
     if (flags.server !== undefined) this.requireStore(flags);
     const [{ examine }, { inspectEnvironment, inspectNode }, { readCertificate }] = await Promise.all([
       import('../../examine.ts'),

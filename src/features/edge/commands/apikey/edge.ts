@@ -28,7 +28,7 @@ export default class Edge extends ServingCommand {
       'http://127.0.0.1:3000 --any-key --origin https://keys.example.org --token-file edge.key',
     ],
   ]);
-  /** There is none, whatever a host says. */
+  /** An edge has no store, not even in a host with one. */
   static override baseFlags: (typeof ServingCommand)['baseFlags'] = {
     ...ServingCommand.baseFlags,
     database: { ...ServingCommand.baseFlags.database, hidden: true },
