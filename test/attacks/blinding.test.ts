@@ -56,7 +56,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     assert.ok((await refusals()).some(({ actor }) => actor.name === 'Guest'));
   });
 
-  it('is refused by a rule, whichever it is: each attempt is in the log', async () => {
+  it('is refused by a rule, and each attempt is in the log, whatever the rule', async () => {
     const grants = { permissions: ['API_KEY:CREATE_ANY', 'API_KEY:READ_ANY'], expiresIn: '1h' };
     const attempts: Record<string, (by: Principal, id: string) => Promise<unknown>> = {
       'a permission that it lacks': (by) => test.keys.create({ name: 'New', permissions: ['DISK:READ_ANY'] }, by),
@@ -281,7 +281,7 @@ describeOnEach('an attacker who can write to the store', () => {
     assert.deepEqual(await verified(), ['broken', 1]);
   });
 
-  it('chains all anew in a log with a key: without the key nobody can', async () => {
+  it('cannot rewrite a log with a key without that key', async () => {
     await useKey();
     await create('C');
     assert.deepEqual(await verified(), ['intact', 3]);

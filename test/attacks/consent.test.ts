@@ -50,7 +50,7 @@ async function agreedDevice() {
   return device;
 }
 
-describeOnEach('whoever attacks the way to a key', () => {
+describeOnEach('an attack on the way to a key', () => {
   beforeEach(start);
   afterEach(() => test.stop());
 
@@ -148,7 +148,7 @@ describeOnEach('whoever attacks the way to a key', () => {
       assert.equal((await openPage(`${test.url}/device?user_code=${device.user_code}`)).status, 404);
     });
 
-    it('that is none, or for somebody else, starts no transaction, however often it is sent', async () => {
+    it('that is invalid, or for another client, starts no transaction, however often it is sent', async () => {
       const { code, verifier } = await newCode();
       const { device_code: pending } = await askDevice(test.url);
       const latest = test.store.repository.write.bind(test.store.repository);
@@ -185,7 +185,7 @@ describeOnEach('whoever attacks the way to a key', () => {
     });
   });
 
-  describe('with somebody who agrees', () => {
+  describe('with a person who approves', () => {
     it('cannot get more than they hold', async () => {
       const beyond = [
         'DOCKER:UPDATE_ANY',
@@ -296,12 +296,12 @@ describeOnEach('whoever attacks the way to a key', () => {
   });
 });
 
-describe('whoever attacks the pages on which people decide', () => {
+describe('an attack on the pages where people decide', () => {
   beforeEach(start);
   afterEach(() => test.stop());
 
   describe('with a redirect', () => {
-    it('that differs by a character from the registered one, sends nobody there', async () => {
+    it('that differs by a character from the registered one redirects no one', async () => {
       const near = [
         'http://127.0.0.1:54321/done/',
         'http://127.0.0.1:54321/don',
@@ -337,7 +337,7 @@ describe('whoever attacks the pages on which people decide', () => {
         assert.equal((await openPage(authorizeUrl(test.url, { redirect_uri: redirect }))).status, 200, redirect);
     });
 
-    it('of a client that is not known, sends nobody there', async () => {
+    it('of an unknown client redirects no one', async () => {
       const { status, headers } = await openPage(authorizeUrl(test.url, { client_id: 'somebody' }));
       assert.deepEqual([status, headers.get('location')], [400, null]);
     });
@@ -436,7 +436,7 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.deepEqual([again.status, again.headers.get('location')], [403, null]);
     });
 
-    it('is refused twice as once, also after somebody has agreed', async () => {
+    it('can be refused twice, also after an approval', async () => {
       const { verifier, challenge } = newPkce();
       const { fields } = await openPage(authorizeUrl(test.url, { code_challenge: challenge }));
       const { headers } = await agree(test.url, fields, approver);
@@ -570,7 +570,7 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.equal((await agree(test.url, fields, approver)).status, 303);
     });
 
-    it('codes for a key is told ten times a minute at one address that it fails, and the right code is served', async () => {
+    it('codes for a key gets ten refusals a minute at one address, and the right code still works', async () => {
       const device = await askDevice(test.url);
       const doors = [
         () => pollDevice(test.url, 'x'.repeat(43)),
@@ -597,7 +597,7 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.equal((await pollDevice(test.url, device.device_code)).status, 200);
     });
 
-    it('nothing, waits for a person, and asks as often as it is told to, never fails, whatever others there do', async () => {
+    it('nothing, waits for a person, and polls at the given interval never fails, whatever others there do', async () => {
       const { device_code: code, user_code: userCode } = await askDevice(test.url);
       for (let count = 0; count < 119; count += 1) {
         for (let other = 0; other < 3; other += 1) await pollDevice(test.url, 'x'.repeat(43));
@@ -612,7 +612,7 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.equal((await pollDevice(test.url, code)).body['error'], 'expired_token');
     });
 
-    it('nothing, and asks too often, is told to slow down, and the store is not asked', async () => {
+    it('nothing, and polls too often, has to slow down, and the store is not asked', async () => {
       const { device_code: code } = await askDevice(test.url);
       const poll = async (after: number) => {
         test.time.now += after;
@@ -663,7 +663,7 @@ describe('whoever attacks the pages on which people decide', () => {
       }
     });
 
-    it('makes ten requests a minute from one address, and is told when there may be another', async () => {
+    it('makes ten requests a minute from one address, and then learns when the next one is possible', async () => {
       const asked = [];
       for (let count = 0; count < 11; count += 1) asked.push(await askFrom('198.51.100.1'));
       assert.deepEqual(
@@ -737,7 +737,7 @@ describeOnEach('the room for requests of applications', () => {
     return (await pollDevice(test.url, body['device_code'] as string)).body['error'] === 'authorization_pending';
   };
 
-  it('is a thousand in ten minutes, of which whoever has most gives way', async () => {
+  it('is a thousand in ten minutes; the source with the most gives way', async () => {
     const networks = Array.from({ length: 998 }, (_, index) => `2001:db8:${(index % 500).toString(16)}:${index}::1`);
     await fill(networks);
     const honest = [await askFrom('203.0.113.7'), await askFrom('2001:dead::1'), await askFrom('203.0.113.8')];
@@ -753,7 +753,7 @@ describeOnEach('the room for requests of applications', () => {
     assert.equal((await held()).length, 1);
   });
 
-  it('is not got back by refusing what one has asked for, and not taken from what somebody agreed to', async () => {
+  it("is neither freed by refusing one's own requests, nor taken from approved ones", async () => {
     const addresses = Array.from({ length: 999 }, (_, index) => `2001:db8:${index.toString(16)}::1`);
     await fill(addresses.slice(0, 99), 'DENIED');
     await fill(addresses.slice(99, 999), 'APPROVED');
@@ -767,14 +767,14 @@ describeOnEach('the room for requests of applications', () => {
     );
   });
 
-  it('is refused to whoever has as much of it as anybody', async () => {
+  it('is refused to a source that has as much of it as any other', async () => {
     await fill(Array.from({ length: 999 }, (_, index) => `${1 + (index % 200)}.${Math.floor(index / 200)}.0.1`));
     const { status, headers, body } = await askFrom('1.0.0.9');
     assert.deepEqual([status, headers.get('retry-after'), body['error']], [429, '60', 'temporarily_unavailable']);
     assert.equal((await askFrom('203.0.113.7')).status, 429, 'all have one each');
   });
 
-  it('is a hundred for a network, of which the address that has most gives way', async () => {
+  it('is a hundred for a network; the address with the most gives way', async () => {
     const honest = await askFrom('198.51.100.200');
     for (let minute = 0; minute < 5; minute += 1) {
       for (let count = 0; count < 27; count += 1) await askFrom(`198.51.100.${1 + (count % 3)}`);

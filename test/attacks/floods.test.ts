@@ -109,7 +109,7 @@ describe('what is counted by source', () => {
     assert.equal(counter.size, size + 2);
   });
 
-  it('takes a bounded amount of memory from ever so many wide networks, of which the others share one limit', () => {
+  it('takes a bounded amount of memory from any number of wide networks: the rest share one limit', () => {
     for (let index = 0; index < 50_000; index += 1) add(`2a${index % 100}:${index.toString(16)}::1`);
     assert.ok(counter.size <= 30_001, `${counter.size}`);
     time.now += 60_000;

@@ -85,7 +85,7 @@ describeOnEach('a request whose body arrives late', () => {
     assert.equal((await test.keys.useOf([key.id])).get(key.id)?.uses, 1);
   });
 
-  describe('is judged by what its key may do by then, though somebody else has used that key again:', () => {
+  describe("is checked against the key's permissions at its end, even if the key was cached again:", () => {
     const permission = 'API_KEY:CREATE_ANY';
     /** A new key, and a function that reduces its access. If still accepted, the key is cached by then. */
     const losing = async (lose: Loss['lose'], more: object = {}) => {
@@ -264,7 +264,7 @@ describeOnEach('a request whose body arrives late', () => {
 
     for (const [loss, { lose, refused }] of Object.entries(LOSSES))
       if (refused === 401)
-        it(`signs nobody in with a key that has ended: ${loss}`, async () => {
+        it(`does not sign in with an ended key: ${loss}`, async () => {
           const to = { path: '/console/sign-in', type, by: OWN.trim() };
           const answer = await sendInTwo(test.url, formOf({ key: key.secret }), true, () => lose(test, key), to);
           assert.match(answer, /^HTTP\/1\.1 403 /);
@@ -301,7 +301,7 @@ describeOnEach('a request whose body arrives late', () => {
     const losses = Object.entries(LOSSES).filter(([loss]) => loss !== 'it expires');
     for (const [loss, { lose }] of losses)
       if (!loss.includes('elsewhere') && loss !== 'it gets another secret')
-        it(`gives an application no key if that of whoever agreed has lost what it needs: ${loss}`, async () => {
+        it(`gives an application no key if the approving key has lost what it needs: ${loss}`, async () => {
           const { form } = await approved();
           const answer = await sendInTwo(test.url, form, true, () => lose(test, key), toToken);
           assert.match(answer, /^HTTP\/1\.1 400 [^]*"access_denied"/);

@@ -36,7 +36,7 @@ for (const [demands, policy] of [
   ['nothing', {}],
   ['everything', STRICT],
 ] as const)
-  describe(`what a key is told that it may do, where the policy demands ${demands}`, () => {
+  describe(`the changes that a key is offered, where the policy demands ${demands}`, () => {
     let test: TestService;
     let worlds: WorldMaker;
     let random: Random;

@@ -76,7 +76,7 @@ describeOn('postgres', "the server's database user", () => {
     assert.ok(!('broken' in (await test.keys.audit.check()).verification));
   });
 
-  it('lets nobody sign in at the console, and says why', async () => {
+  it('refuses sign-ins at the console, and says why', async () => {
     const visitor = new Visitor(server.url);
     const page = await visitor.signIn(admin.secret);
     assert.equal(page.status, 503, page.text);
@@ -185,7 +185,7 @@ describeOn('postgres', "the server's database user", () => {
     });
   }
 
-  it('is told to let the owner migrate an older store', async () => {
+  it('is asked to let the owner migrate an older store', async () => {
     await withNextSchema(
       async () => {},
       () =>
@@ -252,7 +252,7 @@ describeOn('postgres', 'objects that another role planted', () => {
     ['every role', 'public', 'every role'],
     ['another role', mallory, `the role "${mallory}"`],
   ] as const)
-    it(`cannot come from a schema in which ${who} may create functions`, async () => {
+    it(`cannot come from a schema where ${who} may create functions`, async () => {
       await changeDirectly(store, `grant create on schema ${schemaOf(store)} to ${role}`);
       await assert.rejects(openStore({ database: store }), {
         code: 'STORE_FOREIGN',

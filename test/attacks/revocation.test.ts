@@ -16,7 +16,7 @@ import { Consent } from '../../src/features/consent/consent.ts';
 
 const OTHER = { id: 'wall-display', name: 'Wall display', redirects: [] };
 
-describeOnEach('whoever ends keys by /oauth/revoke', () => {
+describeOnEach('clients that end keys by /oauth/revoke', () => {
   let test: TestService;
   let approver: Principal;
   beforeEach(async () => {
@@ -143,7 +143,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     assert.ok(await test.keys.findById(id, OPERATOR), 'what is disabled stays so');
   });
 
-  it('are told ten times a minute at one address of keys that cannot be ended, and end their own all the same', async () => {
+  it('get ten refusals a minute at one address for keys that cannot be ended, and can still end their own', async () => {
     const { secret } = await given();
     const family = await withChild();
     const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);

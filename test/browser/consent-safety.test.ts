@@ -47,7 +47,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
   );
 
   it(
-    'have no key and nothing to decide when somebody goes back after the decision',
+    'have no key and nothing to decide after going back from the decision',
     inBrowser(async (visit) => {
       const { page, key } = await askedByCode(visit);
       await ownKey(page).fill(key);
@@ -61,7 +61,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
   );
 
   it(
-    'are asked anew, without the key, when somebody goes back from the application',
+    'ask again, without the key, after going back from the application',
     inBrowser(async (visit) => {
       const { page, key, site } = await sentByApplication(visit);
       await ownKey(page).fill(key);

@@ -76,7 +76,7 @@ describe('the pages of consent, in a browser', () => {
   );
 
   it(
-    'are stopped at by the keyboard in the order in which they are read',
+    'have tab stops in reading order',
     inBrowser(async (visit) => {
       const { page } = await askedByCode(visit);
       const names = (await new Keyboard(page).stops()).map((stop) => stop.replace(/^(\w+ "\S+).*/, '$1'));

@@ -58,7 +58,7 @@ async function openSocket(page: Page): Promise<{ closed(): Promise<unknown> }> {
 
 describe('the door of a guarded service, in a browser', () => {
   it(
-    'leads back to the part of a page that somebody wanted',
+    'leads back to the part of the page that was asked for',
     inBrowser(async (visit) => {
       const service = await startWiki(visit);
       visit.expectTrouble(/^status 401: GET /);
@@ -128,7 +128,7 @@ describe('the door of a guarded service, in a browser', () => {
   );
 
   it(
-    'ends what is open when somebody signs out elsewhere, or the key is deleted',
+    'closes what is open when the person signs out elsewhere, or the key is deleted',
     inBrowser(async (visit) => {
       const service = await startWiki(visit);
       visit.expectTrouble(/^status 401: GET /);
@@ -154,7 +154,7 @@ describe('the door of a guarded service, in a browser', () => {
   );
 
   it(
-    'takes a key once by a slow connection, however often the button is pressed, and is behind nobody who goes back',
+    'takes a key once on a slow connection, however often the button is pressed, and is not behind the page after that',
     inBrowser(async (visit) => {
       const service = await startWiki(visit);
       visit.expectTrouble(/^status 401: GET /);

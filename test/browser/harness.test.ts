@@ -123,7 +123,7 @@ describe('a test in the browser', () => {
   );
 
   it(
-    'fails for a focus that nobody can see',
+    'fails for an invisible focus',
     inBrowser(async () => {
       for (const style of [
         'outline: none',

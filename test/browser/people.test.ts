@@ -100,7 +100,7 @@ describe('people who have no key, in a browser', () => {
   );
 
   it(
-    'are told when the provider is down, with the way back',
+    'learn that the provider is down, with the way back',
     inBrowser(async (visit) => {
       const { provider, url } = await withProvider(visit);
       const page = await visit.open(`${url}/console/keys`);

@@ -55,7 +55,7 @@ describe('the bill of materials', () => {
         assert.doesNotMatch(read(file), /"node_modules\/(hono|graphql|jose)\//, file);
   });
 
-  it('has the version and the hash by which the lockfile has it', () => {
+  it('has the version and the hash of the lockfile', () => {
     const { packages } = JSON.parse(read('package-lock.json')) as {
       packages: Record<string, { version: string; integrity?: string }>;
     };

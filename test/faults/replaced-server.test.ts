@@ -142,7 +142,7 @@ describe('a process that listens on PostgreSQL', () => {
     assert.ok(made >= 2 && made <= seconds / 2 + 1, `${made} connections in ${seconds} s`);
   });
 
-  it('asks it less than once a second while nobody asks it, also by new connections, and trusts what it knows', async () => {
+  it('asks it less than once a second while idle, also over new connections, and trusts what it knows', async () => {
     const { times, made } = await heartbeats(10, () => {});
     const seconds = (times.at(-1)! - times[0]!) / 1000;
     // Opening a connection counts as a transaction, too.

@@ -23,7 +23,7 @@ describe('PostgreSQL that is restarted under a server', () => {
     await postgres.end();
   });
 
-  it('accepts nobody meanwhile whom it cannot check, and all whom it should once it is back', async () => {
+  it('refuses keys that it cannot check meanwhile, and accepts all valid keys once it is back', async () => {
     const statuses: Record<keyof typeof secrets, number[]> = { deleted: [], kept: [] };
     const over = new AbortController();
     const clients = Array.from({ length: CLIENTS }, async () => {

@@ -9,7 +9,7 @@ import { startCli } from '../support/process.ts';
 import { migratedStore } from '../support/temp.ts';
 
 describeOnEach('rotate that is killed at any moment', () => {
-  it('leaves a secret that somebody has, even without a grace', async () => {
+  it('leaves a known secret that works, even without a grace', async () => {
     const cli = testCli(await migratedStore());
     let { key: known } = await cli.given('CI deploy');
     for (let round = 0; round < 12; round += 1) {

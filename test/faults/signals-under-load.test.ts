@@ -74,7 +74,7 @@ describe('serve under load', () => {
       assert.ok(load.last() >= 16, String(load.last()));
     });
 
-    it(`is started anew on a socket that systemd keeps, and nobody notices: --workers ${workers}`, async () => {
+    it(`is restarted on a socket that systemd keeps, unnoticed by clients: --workers ${workers}`, async () => {
       const cli = testCli();
       const { key } = await cli.given('Reader');
       const env = { LOG_LEVEL: 'info', SVC_API_DATABASE: cli.database };

@@ -18,7 +18,7 @@ describe('clients without a key that connect, send nothing, and never close', ()
     child?.kill('SIGKILL');
   });
 
-  it('shut out nobody else for longer than their time-out, though there are twice as many as descriptors', async () => {
+  it('shut out no others for longer than their time-out, though there are twice as many as descriptors', async () => {
     const command = ['-c', `ulimit -n ${DESCRIPTORS} && exec "$0" "$@"`, process.execPath, BIN, 'serve', '--port', '0'];
     child = spawn('sh', command, {
       env: cleanEnv({ SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'error' }),

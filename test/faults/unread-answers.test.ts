@@ -15,7 +15,7 @@ const ANSWER = 'x'.repeat(16 * MB);
 /** In milliseconds; longer than a test can take. */
 const FOREVER = 600_000;
 
-describe('an answer that nobody reads', () => {
+describe('an answer that is not read', () => {
   let server: RunningServer;
   const clients: Socket[] = [];
   /** The server's sockets, in the order of their first requests. */

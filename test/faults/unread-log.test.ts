@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 /** Runs a command, and creates the file `$0` when a line is typed. */
 const NOTING_INPUT = 'exec 3<&0; (read -r _ <&3; : > "$0") & exec "$@"';
 
-describe('a log that nobody reads', () => {
+describe('a log that is not read', () => {
   const pipes: Fifo[] = [];
   const children: ChildProcess[] = [];
   afterEach(() => {

@@ -117,7 +117,7 @@ describeOnEach('the audit log over GraphQL', () => {
     assert.deepEqual(numbers, [[7, 6], [5, 3], [2]]);
   });
 
-  it('lets nobody guess names by a filter', async () => {
+  it('reveals no names through filters', async () => {
     const { secret: viewer } = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
     for (const filter of [{ key: 'Other' }, { key: 'Admin' }, { actor: 'tester' }, { actor: 'Admin' }])
       for (const secret of [own.secret, viewer])

@@ -126,7 +126,7 @@ describeOnEach('what commands ask of a server', () => {
     });
   });
 
-  it('the log by its numbers, of which one at a time is meant', async () => {
+  it('the log by its numbers, one at a time', async () => {
     for (const name of ['A', 'B', 'C']) await caller(name, { roles: ['GUEST'] });
     const numbers = async (args: string) => {
       const data = await ask(`{ auditLog(${args}) { edges { node { number } } pageInfo { hasNextPage } } }`);

@@ -49,7 +49,7 @@ describeOnEach('the child keys of a key, over GraphQL', () => {
     assert.deepEqual(await childKeys(admin, '', 'Nightly'), none);
   });
 
-  it('are told up to a maximum, and that there are more', async () => {
+  it('are listed up to a maximum, with a note that there are more', async () => {
     const { count, hasMore, names } = await childKeys(admin, '(first: 1)');
     assert.deepEqual({ count, hasMore, names }, { count: 1, hasMore: true, names: ['Build'] });
     assert.equal((await childKeys(admin, '(first: 3)')).hasMore, false);

@@ -391,7 +391,7 @@ describe("a program's own schema", () => {
     });
   });
 
-  it('gets a context that hides nothing of ours, and whose errors are told as those of resolvers', async () => {
+  it('gets a context that hides nothing of ours, and its errors look like those of resolvers', async () => {
     const { secret } = await keyWith('PET:READ_ANY');
     const answers = [];
     for (const context of [

@@ -15,13 +15,13 @@ describe('prepared operations', () => {
   const add = (query: string, name: string | null = null) => [prepare(query, name), prepare(query, name)];
   const found = (query: string, name: string | null = null) => operations.find(query, name) !== undefined;
 
-  it('are told apart by their operation name', () => {
+  it('are distinguished by their operation name', () => {
     const query = 'query One { a } query Two { b }';
     add(query, 'One');
     assert.deepEqual([found(query, 'One'), found(query, 'Two'), found(query)], [true, false, false]);
   });
 
-  it('are told apart from a query that ends elsewhere', () => {
+  it('are distinguished from a query that ends elsewhere', () => {
     add('#\0\n{ a }');
     assert.deepEqual([found('#\0\n{ a }'), found('#', '\n{ a }'), found('#\0', '\n{ a }')], [true, false, false]);
   });

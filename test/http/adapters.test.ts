@@ -244,7 +244,7 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
       await test.keys.delete([reader.apiKey.id], OPERATOR);
     });
 
-    it('accepts nobody while the store does not answer, and says so in the log', async () => {
+    it('refuses all keys while the store does not answer, and logs that', async () => {
       const { log, lines } = collectingLog();
       const closed = await openTestKeys();
       await closed.store.close();

@@ -16,7 +16,7 @@ describe('the addresses of the server', () => {
   };
   const error = (message: string, code: string) => ({ errors: [{ message, extensions: { code } }] });
 
-  it('tell anybody that it is alive and ready, and nothing else', async () => {
+  it('show everyone that it is alive and ready, and nothing else', async () => {
     for (const path of ['/healthz', '/readyz'])
       assert.deepEqual(await ask(path), { status: 200, allow: null, body: { status: 'ok' } });
     for (const path of ['/healthz', '/readyz'])

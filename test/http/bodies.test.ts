@@ -263,7 +263,7 @@ describe('a body', () => {
     }
   });
 
-  it('that is cut off harms nobody', async () => {
+  it('that is cut off affects no other request', async () => {
     const request = rawPost(
       [`Authorization: Bearer ${secret}`, 'Content-Type: application/json'],
       GOOD.slice(0, 5),

@@ -55,7 +55,7 @@ describe('a server whose configuration changes', () => {
     assert.ok(configured!.keys.catalog.resources.includes('BOOK') && configured!.keys !== keys);
   });
 
-  it('takes where keys may stand, whose pages may ask, and who is told the schema', async () => {
+  it('takes the places of keys, the allowed origins, and who may see the schema', async () => {
     const { running } = await start(defaultConfig());
     const secret = await secretOf();
     const ask = async () => {

@@ -132,5 +132,5 @@ describe('connections', () => {
     [undefined, ''],
   ];
   for (const [address, network] of rows)
-    it(`from ${address} count as those of ${network || 'nobody'}`, () => assert.equal(networkOf(address), network));
+    it(`from ${address} count as those of ${network || 'no network'}`, () => assert.equal(networkOf(address), network));
 });

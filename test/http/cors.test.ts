@@ -68,7 +68,7 @@ describe('a page of another origin', () => {
   const key = () => ({ authorization: `Bearer ${secret}`, 'content-type': 'application/json' });
   const allowed = { 'access-control-allow-origin': PAGE, 'access-control-expose-headers': EXPOSED, vary: 'Origin' };
 
-  it('that is allowed is told so before it sends its key', async () => {
+  it('that is allowed learns so before it sends its key', async () => {
     const urls = await start({ origins: ['https://other.example.org', PAGE] });
     const wanted = 'authorization,content-type,x-api-key,traceparent';
     const headers = preflight(PAGE, { 'access-control-request-headers': wanted });
@@ -109,7 +109,7 @@ describe('a page of another origin', () => {
       assert.deepEqual(await ask(urls, path, method, { ...headers, origin }, body), { status, cors: allowed }, path);
   });
 
-  it('that is not allowed is told nothing, by a preflight or an answer', async () => {
+  it('that is not allowed learns nothing, by a preflight or an answer', async () => {
     const urls = await start({ origins: [PAGE] });
     for (const origin of [
       'https://evil.example',

@@ -119,7 +119,7 @@ describe('credentials', () => {
     ],
   ];
   for (const [lines, headers] of several)
-    it(`in several places are told by their headers: ${lines.join(' + ')}`, () =>
+    it(`in several places are found in their headers: ${lines.join(' + ')}`, () =>
       assert.deepEqual(read(ALL, lines), { kind: 'several', headers }));
 
   const OWN = `svc_${'a'.repeat(12)}_${'b'.repeat(49)}`;

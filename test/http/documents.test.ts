@@ -239,7 +239,7 @@ describe('a document', () => {
     assert.ok(text.length < 200_000, `${text.length} characters`);
   });
 
-  it('gets less than 8 KB of errors, whatever is wrong with it, and is told how many more there are', async () => {
+  it('gets less than 8 KB of errors, whatever is wrong with it, with the number of the others', async () => {
     const many = (count: number, part: (index: number) => string) =>
       Array.from({ length: count }, (_, index) => part(index)).join(' ');
     const texts = `"${'\u{1f511}'.repeat(900)}"`;

@@ -34,7 +34,7 @@ describe('a client that waits before it sends its body', () => {
     rawPost(['Expect: 100-continue', ...headers], '', length);
   const next = async (socket: Socket) => String(((await once(socket, 'data')) as [Buffer])[0]);
 
-  it('is told to, and its connection is kept', async () => {
+  it('gets 100 Continue, and its connection is kept', async () => {
     for (const { url } of servers) {
       const socket = await connectTo(url);
       for (let time = 0; time < 3; time += 1) {
@@ -70,7 +70,7 @@ describe('a client that waits before it sends its body', () => {
     }
   });
 
-  it('is answered, too, where it does not wait, or the body is read by nobody', async () => {
+  it('is answered, too, if it does not wait, or if its body is not read', async () => {
     for (const { url } of servers) {
       const socket = await connectTo(url);
       socket.end(Buffer.concat([headOf(json()), Buffer.from(BODY)]));

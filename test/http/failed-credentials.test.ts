@@ -92,7 +92,7 @@ describe('the limit of keys that are not valid', () => {
     assert.equal(AttemptCounter.of('2/h', failed)?.add({ source: 'a' }), undefined);
   });
 
-  it('goes by a clock that nobody can set, and tells how long it takes', () => {
+  it('uses a monotonic clock, and says how long it takes', () => {
     const time = { now: 0 };
     const failed = new AttemptCounter('2/m', () => time.now);
     const add = () => failed.add({ source: 'a' });
@@ -117,7 +117,7 @@ describe('the limit of keys that are not valid', () => {
     assert.equal(failed.size, 1);
   });
 
-  it('does not hold where nobody knows the address of a client', async () => {
+  it('does not apply to clients without a known address', async () => {
     const test = await startTestService();
     const app = new Hono().use(bearerAuth({ keys: test.keys })).get('/', (c) => c.text('in'));
     for (let index = 0; index < 30; index += 1)

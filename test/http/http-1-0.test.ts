@@ -23,7 +23,7 @@ describe('a load balancer that speaks HTTP/1.0', () => {
     }
   });
 
-  it('learns by OPTIONS / whether the store answers, as HAProxy asks where nobody has told it otherwise', async () => {
+  it('learns by OPTIONS / whether the store answers, as HAProxy asks by default', async () => {
     assert.match(await ask('OPTIONS / HTTP/1.0'), /^HTTP\/1\.1 200 OK\r\n/);
     assert.match(await ask('OPTIONS /graphql HTTP/1.0'), /^HTTP\/1\.1 400 /);
   });

@@ -20,7 +20,7 @@ for (const [name, start] of Object.entries(GUARDED_SERVERS))
       return (await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'], ...fields }, OPERATOR)).key;
     };
 
-    it('are told with every answer, and with the refusal beyond them', async () => {
+    it('are in every answer, and in the refusal beyond them', async () => {
       const secret = await create({ limits: ['2/h'] });
       server = await start({ keys: test.keys });
       const send = () => fetch(server.url, { headers: { authorization: `Bearer ${secret}` } });
@@ -37,7 +37,7 @@ for (const [name, start] of Object.entries(GUARDED_SERVERS))
       assert.equal(server.handled(), 2);
     });
 
-    it('are told with a refusal for another reason', async () => {
+    it('are in a refusal for another reason', async () => {
       const secret = await create({ limits: ['2/h'] });
       server = await start({ keys: test.keys, permission: 'DOCKER:READ_ANY' });
       const { status, headers } = await fetch(server.url, { headers: { authorization: `Bearer ${secret}` } });
@@ -53,7 +53,7 @@ for (const [name, start] of Object.entries(GUARDED_SERVERS))
   });
 
 describe('limits, held by bearerAuth in an app of Hono', () => {
-  it('are told with each answer, wherever that was made, and whatever it says of limits itself', async () => {
+  it('are in each answer, wherever that was made, and whatever it says of limits itself', async () => {
     const { keys, store } = await openTestKeys();
     const { key: secret } = await keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['100/h'] }, OPERATOR);
     const app = new Hono()

@@ -109,7 +109,7 @@ describeOnEach('limits of requests', () => {
     await until(async () => (await ask(secret)).status === 429);
   });
 
-  it('are those of the store, whichever server is asked', async () => {
+  it('are those of the store for all servers', async () => {
     const other = await startTestService({ database: test.database });
     try {
       other.time.now = test.time.now;

@@ -275,7 +275,7 @@ describe('options of the library', () => {
       assert.ok(thrown.startsWith(message), thrown);
     });
 
-  it('are refused where nobody is said to ask, by every method of an open key store that asks for somebody', async () => {
+  it('are refused without an actor, by every method of an open key store that needs one', async () => {
     const open = await openLibrary({ database });
     const calls: Readonly<Record<string, (...by: [never]) => Promise<unknown>>> = {
       create: (...by) => open.create({ name: 'A', roles: ['GUEST'] }, ...by),

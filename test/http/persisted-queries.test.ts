@@ -59,7 +59,7 @@ describe('a client that first asks by the hash of its query', () => {
     assert.deepEqual(sent, ['GET hash', 'GET query']);
   });
 
-  it('is told so by GET and POST, in both media types', async () => {
+  it('gets an error by GET and POST, in both media types', async () => {
     const extensions = { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } };
     const search = new URLSearchParams({ operationName: 'Find', extensions: JSON.stringify(extensions) }).toString();
     for (const [accept, status] of [
@@ -83,7 +83,7 @@ describe('a client that first asks by the hash of its query', () => {
 });
 
 describe('a client by urql', () => {
-  it('queries by GET unless it is told otherwise, and mutates by POST', async () => {
+  it('queries by GET unless configured otherwise, and mutates by POST', async () => {
     const test = await startTestService();
     const { secret } = await createPrincipal(test.keys, { name: 'Page', roles: ['ADMIN'] });
     const methods: unknown[] = [];

@@ -95,7 +95,7 @@ describe('the id of a request', () => {
     }
   });
 
-  it('is not taken from whoever is not trusted', async () => {
+  it('is not taken from untrusted clients', async () => {
     const strict = await startServer(test.keys, { trust: ['192.0.2.0/24'] });
     assert.match(await idOf(rawPost([...HEAD, `${ID}: mine`], BODY), strict.url), UUID);
     assert.match(await idOf(head('GET /healthz HTTP/1.1', 'Host: a', `${ID}: mine`), strict.url), UUID);

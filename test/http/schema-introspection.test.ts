@@ -116,7 +116,7 @@ describe('introspection of the schema', () => {
     assert.doesNotMatch(variables.body.errors![0]!.message, /ADMIN/);
   });
 
-  it('is as the configuration says, unless createApp is told otherwise', async () => {
+  it('is as configured, unless an option of createApp overrides that', async () => {
     const config = { ...defaultConfig(), introspection: 'off' as const };
     for (const [options, isAnswered] of [
       [{}, false],

@@ -129,7 +129,7 @@ describe('the server', () => {
     await server.stop();
   });
 
-  it('keeps connections for 75 seconds, or as long as it is told', async () => {
+  it('keeps connections for 75 seconds, or for the configured time', async () => {
     const app = new Hono().get('/', (c) => c.text('Hello'));
     for (const [told, header] of [
       [{}, 'timeout=75'],

@@ -156,7 +156,7 @@ describe('TLS', () => {
     await start(files);
   });
 
-  it('does not answer those who do not speak it, and waits for nobody when it stops', async () => {
+  it('does not answer plain HTTP, and waits for no such client when it stops', async () => {
     const server = await start();
     const port = Number(new URL(server.url).port);
     const plain = connectPlainly(port, '127.0.0.1').on('error', () => {});

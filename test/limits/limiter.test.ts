@@ -125,7 +125,7 @@ describeOnEach('what a process knows of limits', () => {
     assert.deepEqual(await enter(restrictions), [true], 'it can be asked for again');
   });
 
-  it('is forgotten where nobody uses it', async () => {
+  it('is forgotten when unused', async () => {
     const restrictions = await create('5/h');
     assert.equal(await lettingIn(restrictions, 6), 5);
     const [sweep] = scheduled;

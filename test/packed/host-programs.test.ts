@@ -201,7 +201,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
       assert.deepEqual([stdout, stderr], ['0\n', '']);
     });
 
-    it('may have a key store of its own, which all its commands use unless they are told otherwise', async () => {
+    it('may have a key store of its own, which all its commands use unless another is named', async () => {
       const home = join(host.folder, 'home');
       const setting = (database: unknown) => (text: string) => {
         const manifest = JSON.parse(text) as { oclif: Record<string, unknown> };

@@ -311,7 +311,7 @@ describe('the packed package', () => {
       });
     }
 
-    it('says in a few lines what was wrong, where nobody catches it: Node shows the line of code above it', async () => {
+    it('prints an uncaught error in a few lines: Node shows the line of code above it', async () => {
       const program = "import { openKeys } from 'svc-api'; await openKeys({ databse: 'x' });";
       const args = ['--input-type=module', '--eval', program];
       const { stderr, code } = await finished(spawn(process.execPath, args, { cwd: folder, env: cleanEnv() }));
@@ -320,7 +320,7 @@ describe('the packed package', () => {
       for (const line of stderr.split('\n')) assert.ok(line.length < 500, line);
     });
 
-    it('lets nobody import its inside', async () => {
+    it('does not allow imports of its inside', async () => {
       const inside = "import('svc-api/dist/keys/service.js').catch((error) => console.log(error.code))";
       assert.equal(await mustRun(process.execPath, ['-e', inside], { cwd: folder }), 'ERR_PACKAGE_PATH_NOT_EXPORTED\n');
     });

@@ -81,7 +81,7 @@ describe('examples/web-app, in the packed package', () => {
     assert.match(browser.cookies.get('session')!, /^[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/);
   });
 
-  it('has pages that load, run and frame nothing of others, and that nobody keeps', async () => {
+  it('has pages that load, run and frame nothing of others, and are not cached', async () => {
     const { headers } = await new Browser(seen).open(url);
     const [, server] = /svc-api listens on (\S+),/.exec(printed)!;
     assert.equal(

@@ -108,7 +108,7 @@ for (const [file, { only, replicas, port: served }] of Object.entries(FILES)) {
       assert.equal(spec.replicas, replicas);
     });
 
-    it('lets Prometheus, and nobody else, scrape each pod at a port of its own', () => {
+    it('lets only Prometheus scrape each pod at a port of its own', () => {
       const { port } = container.ports
         .map(({ name, containerPort }) => ({ name, port: String(containerPort) }))
         .find(({ name }) => name === 'metrics')!;

@@ -87,7 +87,7 @@ describe(PAGE, () => {
         }
       });
 
-      it('leads to a guard that accepts nobody else', async () => {
+      it('leads to a guard that accepts no other keys', async () => {
         for (const time of ['all once', 'all twice']) {
           const printed = await paste(terminal, blocksOf('docs/guard.md')[0]!, time);
           assert.match(printed, /^Wall%20display: 200\r?$/m);

@@ -35,7 +35,7 @@ describeOnEach('a program that imports keys', (dialect) => {
     return (JSON.parse(stdout) as { keys: { name: string }[] }).keys.map(({ name }) => name).toSorted();
   };
 
-  it('keeps the keys when nobody reads the report, and says so', async () => {
+  it('keeps the keys if its report is not read, and says so', async () => {
     const child = startCli(['apikey', 'import', '--database', database], { stdio: ['pipe', 'pipe', 'pipe'] });
     child.stdout!.destroy();
     child.stdin!.end(textOf(GOOD));

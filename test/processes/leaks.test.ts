@@ -19,7 +19,7 @@ describe('it', () => {
 });
 `;
 
-describe('a rejection that nobody awaits', () => {
+describe('an unhandled rejection', () => {
   for (const [where, flags] of Object.entries({ 'one process': [], workers: ['--parallel'] }))
     it(`fails a run of tests in ${where}, by the names of the tests`, async () => {
       const folder = tempFolder();

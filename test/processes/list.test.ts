@@ -55,7 +55,7 @@ describe('apikey list', () => {
     [80, ['NAME', 'GRANTS', 'STATUS', 'LAST USED', 'EXPIRES']],
     [200, ['NAME', 'GRANTS', 'STATUS', 'LAST USED', 'EXPIRES']],
   ] as const) {
-    it(`has a line a key on a terminal of ${columns} columns, of which none is wider`, async () => {
+    it(`has a line a key on a terminal of ${columns} columns, and none is wider`, async () => {
       const lines = await onTerminal(columns);
       assert.deepEqual(cellsOf(lines[0]), head);
       assert.equal(lines.length, 5);
@@ -168,7 +168,7 @@ describe('apikey list', () => {
     }
   });
 
-  it('speaks of the flags in which a page was asked for', async () => {
+  it('names the flags that asked for a page', async () => {
     for (const [args, text] of [
       [['--limit', '0'], '--limit is 0; a page has 1 to 500 keys.'],
       [['--limit', '501'], '--limit is 501; a page has 1 to 500 keys.'],

@@ -313,12 +313,12 @@ for (const level of ['debug', 'trace'] as const) {
       return ran;
     }
 
-    it('is told of what a command does, which store by which rule, in what time, and of no secret', async () => {
+    it('logs what it does: which store by which rule, in what time, and no secret', async () => {
       for (const [command, expected] of Object.entries(await runsIn(world, webhook)))
         for (const each of [expected].flat()) await run(command, each);
     });
 
-    it('is told of each request to serve, of reloads, leases and listeners, and of what is asked of servers', async () => {
+    it('logs each request to serve, reloads, leases and listeners, and requests to other servers', async () => {
       const limited = await world.key('Limited', { roles: ['VIEWER'], limits: ['100/m'] });
       const config = world.file('served.yaml', "routes: [{ host: '*', path: /x, allow: DOCKER:READ_ANY }]\n");
       // At trace level, also test several processes that share the log.
@@ -396,7 +396,7 @@ for (const level of ['debug', 'trace'] as const) {
       for (const command of ['serve', 'login']) checked.add(command);
     });
 
-    it('is told of each request to guard', async () => {
+    it('logs each request to guard', async () => {
       const upstream = createServer((_, response) => void response.end('behind'));
       await new Promise<void>((resolve) => void upstream.listen(0, '127.0.0.1', resolve));
       const config = world.file('guarded.yaml', "routes: [{ host: '*', path: /a, allow: DOCKER:READ_ANY }]\n");
@@ -439,7 +439,7 @@ for (const level of ['debug', 'trace'] as const) {
       checked.add('guard');
     });
 
-    it('is told of each request to an edge, whose token it does not have', async () => {
+    it('logs each request to an edge, without its token', async () => {
       const token = await world.key('Edge', { permissions: ['EDGE:READ_ANY'] });
       const key = await world.key('Followed', { roles: ['VIEWER'] });
       const serving = new Serving(['serve', '--port', '0'], env, world.folder);
@@ -457,7 +457,7 @@ for (const level of ['debug', 'trace'] as const) {
       checked.add('edge');
     });
 
-    it('is told of a store on PostgreSQL, without its password', async () => {
+    it('logs a store on PostgreSQL, without its password', async () => {
       const url = new URL(postgresStore());
       url.username ||= 'postgres';
       url.password ||= 'a-password-that-nobody-asks-for';

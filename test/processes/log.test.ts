@@ -110,7 +110,7 @@ describeOnEach('apikey log', () => {
     assert.match((await log('--since', 'May')).stderr, /"May" is not a time\. Write a date, such as/);
   });
 
-  it('speaks of the flags in which a page was asked for', async () => {
+  it('names the flags that asked for a page', async () => {
     for (const [flag, value, text] of [
       ['--limit', '0', '--limit is 0; a page has 1 to 500 entries.'],
       ['--limit', '501', '--limit is 501; a page has 1 to 500 entries.'],
@@ -135,7 +135,7 @@ describeOnEach('apikey log', () => {
     [80, 'NUMBER TIME ACTOR ACTION KEY CHANGES'],
     [200, 'NUMBER TIME ACTOR ACTION KEY CHANGES'],
   ] as const) {
-    it(`has a line an entry on a terminal of ${columns} columns, of which none is wider; --wide shortens none`, async () => {
+    it(`has a line an entry on a terminal of ${columns} columns, and none is wider; --wide shortens none`, async () => {
       await cli.given('鍵'.repeat(100));
       const onTerminal = async (...args: string[]) => {
         const env = { SVC_API_DATABASE: cli.database };
@@ -167,7 +167,7 @@ describeOnEach('apikey log', () => {
     assert.deepEqual(await once(child, 'exit'), [null, 'SIGINT']);
   });
 
-  it('ends quietly when nobody reads what it follows', async () => {
+  it('ends quietly when the reader of its output ends', async () => {
     const child = startCli(['apikey', 'log', '--follow', '--limit', '1', '--database', cli.database]);
     const ended = once(child, 'exit');
     let errors = '';

@@ -27,7 +27,7 @@ describe('the commands', () => {
     assert.deepEqual(dead, { stdout: '', stderr: '', code: 0, signal: null });
   });
 
-  it('end without an error, as SIGPIPE would end them, when nobody reads on', async () => {
+  it('end without an error, as SIGPIPE would end them, when their reader has gone', async () => {
     const database = tempStore();
     await runCli(['apikey', 'create', '--name', 'One', '--roles', 'GUEST', '--database', database]);
     const script = 'exec 3> >(exec true); wait $!; "$@" >&3';

@@ -152,7 +152,7 @@ describe('plugins install', () => {
     assert.ok(Array.isArray((JSON.parse(stdout) as { checks: unknown }).checks));
   });
 
-  it('installs a plugin that prints much, all of which arrives before a command ends', async () => {
+  it('installs a plugin that prints much, and all of it arrives before a command ends', async () => {
     makeFeature('svc-api-one', '');
     const path = join(cwd, 'svc-api-one', 'package.json');
     const json = JSON.parse(readFileSync(path, 'utf8')) as { oclif: { hooks: object } };

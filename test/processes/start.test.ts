@@ -81,7 +81,7 @@ describe('a checkout that is not built', () => {
 });
 
 describe('a user without a home folder', () => {
-  it('gets the version, and is told where the store would be', async function () {
+  it('gets the version, and sees where the store would be', async function () {
     needsRoot(this);
     const asStranger = (...args: string[]) =>
       finished(

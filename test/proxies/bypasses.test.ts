@@ -9,7 +9,7 @@ import { needsPrograms } from '../support/skip.ts';
 const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
 describeEachProxy(
-  'what others were got around by gets nobody around it',
+  'known bypasses of other software do not work here',
   { rule: 'routes' },
   (site, { program, title }) => {
     let guest: [string, string];
@@ -130,7 +130,7 @@ describeEachProxy(
         await expectRefused({ path: '/admin/x', headers: [['X-Forwarded-Proto', scheme]] });
     });
 
-    it('headers by which some services take a request for another one', async () => {
+    it('headers that some services read as another request', async () => {
       for (const name of [
         'X-HTTP-Method-Override',
         'X-HTTP-Method',
@@ -237,7 +237,7 @@ describeEachProxy(
       );
     });
 
-    it('another protocol than WebSocket, by which requests would pass that nobody asks about', async () => {
+    it('another protocol than WebSocket, which could carry requests past the check', async () => {
       const http2 = ['Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA'];
       const preflight = ['Origin: https://app.example.org', 'Access-Control-Request-Method: POST'];
       for (const [asked, ...headers] of [

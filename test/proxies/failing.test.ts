@@ -24,7 +24,7 @@ describeEachProxy('while svc-api', { signIn: 'on' }, (site) => {
     assert.equal(site().service.requests(path), 0);
   };
 
-  it('hangs, nobody is accepted, and nobody waits for long', async function () {
+  it('hangs, requests are refused after a short time', async function () {
     this.timeout(PATIENCE_MS);
     assert.equal((await send()).status, 200);
     site().svcApi.kill('SIGSTOP');
@@ -33,12 +33,12 @@ describeEachProxy('while svc-api', { signIn: 'on' }, (site) => {
     assert.equal((await send()).status, 200);
   });
 
-  it('has lost its key store, nobody is accepted', async () => {
+  it('has lost its key store, requests are refused', async () => {
     truncateSync(site().database);
     await expectUnavailable('/lost');
   });
 
-  it('is not there, nobody is accepted', async () => {
+  it('is not running, requests are refused', async () => {
     await end(site().svcApi, 'SIGKILL');
     await expectUnavailable('/gone', DOOR);
   });

@@ -24,7 +24,7 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
   const send = (sent: Parameters<typeof ask>[1] = {}, key = reader) =>
     ask(site().port, { ...sent, headers: [key, ...(sent.headers ?? [])] });
 
-  it('is told which key makes a request, and gets all of it but the key', async () => {
+  it('learns which key makes a request, and gets all of it but the key', async () => {
     const { key, id } = await site().create({ name: 'Läufer 7', roles: ['GUEST'], permissions: [site().may('READ')] });
     const secret = ['Authorization', `Bearer ${key}`] as Header;
     const path = '/api/dashboards/7?from=now-1h&to=%20';
@@ -272,7 +272,7 @@ describe("Caddy's directives", () => {
 const ROLES = Array.from({ length: 100 }, (_, index) => `ROLE_${'X'.repeat(40)}_${index}`);
 
 describeEachProxy('a service whose keys have many roles', { roles: ROLES }, (site) => {
-  it('is told all of them', async () => {
+  it('gets all of them', async () => {
     const { status, got } = await ask(site().port, { headers: [await site().keyWith({ roles: ROLES })] });
     assert.equal(status, 200);
     assert.deepEqual(valuesOf(got!, 'x-auth-roles').join().split(',').toSorted(), ROLES.toSorted());

@@ -35,7 +35,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
     return ['Authorization', `Basic ${Buffer.from(pair).toString('base64')}`];
   };
 
-  it('without a key is told to send one', async () => {
+  it('without a key asks for one', async () => {
     for (const headers of [[], [['Authorization', 'Digest x'] as const]]) {
       const [status, challenge] = await refusal(headers);
       assert.equal(status, 401);
@@ -43,7 +43,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
     }
   });
 
-  it('with a key that is not valid is told so', async () => {
+  it('with an invalid key says so', async () => {
     for (const key of ['svc_000000000000_wrong', 'x'.repeat(6000)]) {
       const [status, challenge] = await refusal([['Authorization', `Bearer ${key}`]]);
       assert.equal(status, 401);
@@ -51,7 +51,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
     }
   });
 
-  it('with a key that lacks the permission is told which', async () => {
+  it('with a key that lacks the permission names it', async () => {
     const [status, challenge] = await refusal([await site().keyWith({ roles: ['GUEST'] })]);
     assert.equal(status, 403);
     assert.equal(challenge, `Bearer realm="svc-api", error="insufficient_scope", scope="${resource}:READ_ANY"`);
@@ -136,7 +136,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
     assert.match(answer, /^HTTP\/1\.1 101 /);
   });
 
-  it('over the limit of its key is told when to try again', async () => {
+  it('over the limit of its key says when to try again', async () => {
     const key = await site().keyWith({ permissions: [site().may('READ')], limits: ['2/h'] });
     assert.deepEqual([await send([key]), await send([key])], [200, 200]);
     const { status, headers, got } = await ask(site().port, { headers: [key] });

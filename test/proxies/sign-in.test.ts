@@ -12,7 +12,7 @@ import { valuesOf } from '../support/proxies/service.ts';
 const isSignInPage = ({ body }: Answer) => body.includes(`<h1>Sign in to ${SITE}</h1>`);
 const linesOf = (headers: Readonly<Record<string, string>>) => Object.entries(headers);
 
-describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
+describeEachProxy('a person', { signIn: 'on' }, (site, { resource }) => {
   const open = (path: string, ...more: [string, string][]) =>
     ask(site().port, { path, headers: [...linesOf(OPENS_PAGE), ...more] });
   const send = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
@@ -89,7 +89,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
     assert.equal(script.status, 200);
   });
 
-  it('who comes from another site does nothing by a session, and signs nobody in', async () => {
+  it('who comes from another site does nothing by a session, and is not signed in', async () => {
     const { key } = await site().create({ roles: ['ADMIN'] });
     const cookie = await signIn(key);
     const sites: Record<string, string>[] = [
@@ -126,7 +126,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
     assert.equal(await statusOf(SITE, `${SITE}:8443`), '403');
   });
 
-  it('is nobody by the headers of people, which neither svc-api nor the service gets', async () => {
+  it('is not signed in by the headers of people, which reach neither svc-api nor the service', async () => {
     const headers = [
       'Remote-User',
       'Remote-Groups',
@@ -164,7 +164,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
     }
   });
 
-  it('who opens what their key may not is told so', async () => {
+  it('who opens a page without permission sees why', async () => {
     const { key } = await site().create({ roles: ['GUEST'] });
     const cookie = await signIn(key);
     const page = await open('/', ['Cookie', cookie]);
@@ -232,7 +232,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
   );
 });
 
-describeEachProxy('a proxy whose svc-api lets nobody sign in', { signIn: 'off' }, (site) => {
+describeEachProxy('a proxy whose svc-api has sign-in turned off', { signIn: 'off' }, (site) => {
   it('gives people what programs get', async () => {
     const page = await ask(site().port, { path: '/deep', headers: linesOf(OPENS_PAGE) });
     assert.equal(page.status, 401);

@@ -71,7 +71,7 @@ describe('the key of the audit log', () => {
     assert.throws(() => readBy(NOBODY, NOBODY - 1), refused(/belongs to another user/));
   });
 
-  it('is refused if it is missing, a folder, or a pipe that nobody writes to', () => {
+  it('is refused if it is missing, a folder, or a pipe without a writer', () => {
     const folder = tempFolder();
     const pipe = join(folder, 'pipe');
     execFileSync('mkfifo', [pipe]);

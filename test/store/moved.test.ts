@@ -102,7 +102,7 @@ describe('a store file that another is moved over', () => {
     await again.store.close();
   });
 
-  it('is left only when nobody reads it any more who keeps its last changes out of it', async () => {
+  it('is left only when the last reader that keeps its changes out of it has gone', async () => {
     const reader = new Database(open.store.location, { readonly: true });
     reader.exec('begin; select * from api_keys');
     await create(open, 'Old 3');

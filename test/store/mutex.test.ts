@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Mutex } from '../../src/store/mutex.ts';
 
 describe('a mutex', () => {
-  it('runs one piece of work at a time, in the order in which they came, also after one that failed', async () => {
+  it('runs one piece of work at a time, in order of arrival, also after one that failed', async () => {
     const mutex = new Mutex();
     const events: string[] = [];
     const work = (name: string) => async () => {

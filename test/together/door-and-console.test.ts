@@ -46,7 +46,7 @@ describe('a session of a host', () => {
     assert.match(page.body, /with the key <strong>Ada<\/strong>/);
   });
 
-  it('ends at both, wherever somebody signs out', async () => {
+  it('ends at both, wherever the person signs out', async () => {
     for (const path of ['console', '.svc-api']) {
       const { secret } = await createPrincipal(test.keys, { ...ADA, name: `Ada at ${path.replaceAll(/\W/g, '')}` });
       const cookie = cookiesOf(await sendKey(test.url, secret));

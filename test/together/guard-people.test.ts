@@ -56,7 +56,7 @@ describeOnEach('people who have no key, at a guarded service', () => {
     assert.equal((await open(ADA)).status, 401);
   });
 
-  it('send nothing that another site has made them send, or of which nothing says who did', async () => {
+  it('send nothing that another site has made them send, or that has no known origin', async () => {
     const post = async (headers: Record<string, string>) =>
       (await browse(`${service.url}/page`, { method: 'POST', headers: { ...ADA, ...headers } })).status;
     for (const said of [
@@ -70,7 +70,7 @@ describeOnEach('people who have no key, at a guarded service', () => {
     assert.equal(await post({ origin: service.url }), 200);
   });
 
-  it('are nobody at a host that no route names: a page of any site may have led its own name here', async () => {
+  it('are not signed in at a host that no route names, because of DNS rebinding', async () => {
     const hosts = ['*', 'wiki.example.org', '*.apps.example.org'];
     const url = await service.beside({ hosts, publicUrl: 'https://keys.example.org' });
     const { port } = new URL(url);
@@ -87,7 +87,7 @@ describeOnEach('people who have no key, at a guarded service', () => {
     assert.equal((await open({ host: 'evil.example', ...key }, url)).status, 200);
   });
 
-  it('are nobody by a header from elsewhere, which the service does not get', async () => {
+  it('are not signed in by a header from elsewhere, which the service does not get', async () => {
     const url = await service.beside({ trust: new Networks(['192.0.2.0/24']) });
     assert.equal((await open(ADA, url)).status, 401);
     const key = { authorization: `Bearer ${service.secret}` };
@@ -95,7 +95,7 @@ describeOnEach('people who have no key, at a guarded service', () => {
     assert.deepEqual([valueOf('remote-user'), valueOf('remote-groups')], [[], []]);
   });
 
-  it('are nobody else by what is only taken for the header of their proxy, or comes after the body', async () => {
+  it('are not signed in as others by look-alikes of the header, or by trailers', async () => {
     const aliases = { Remote_User: 'root', 'remote.groups': 'x', Remote_Groups: 'x' };
     assert.equal((await open({ ...ADA, ...aliases })).status, 200);
     const names = got.at(-1)!.filter((_, index) => index % 2 === 0 && /^remote/i.test(got.at(-1)![index]!));
@@ -175,7 +175,7 @@ describeOnEach('people who sign in at a provider, at a guarded service', () => {
     assert.equal((await browse(`${service.url}/`, { headers: { ...OPENS_PAGE, cookie: cookies } })).status, 403);
   });
 
-  it('are told when the provider does not answer', async () => {
+  it('learn that the provider does not answer', async () => {
     provider.isSilent = true;
     const { answer } = await signIn('/');
     assert.deepEqual([answer.status, answer.body.includes('does not answer. Try again later')], [503, true]);

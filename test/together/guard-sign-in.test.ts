@@ -76,7 +76,7 @@ describeOnEach('signing in at a guarded service', () => {
   const valueOf = (raw: readonly string[], name: string) =>
     raw.filter((_, index) => index % 2 === 1 && raw[index - 1]!.toLowerCase() === name);
 
-  it('shows a person a page in place of the answer, of the same status, which nobody else gets', async () => {
+  it('shows a person a page in place of the answer, with the same status; programs get the answer', async () => {
     const page = await open('/deep/link?a=1&b=%2F');
     assert.deepEqual([page.status, page.headers['content-type']], [401, 'text/html; charset=utf-8']);
     assert.ok(isSignInPage(page));
@@ -115,7 +115,7 @@ describeOnEach('signing in at a guarded service', () => {
     assert.deepEqual([answer.status, answer.headers['www-authenticate']], [401, 'ApiKey realm="svc-api"']);
   });
 
-  it('answers a form of somebody without a session by a page, which leads back to where they have sent it from', async () => {
+  it('answers a form without a session by a page that leads back to its own page', async () => {
     const send = (headers: Record<string, string | undefined>) =>
       browse(`${service.url}/save`, { method: 'POST', headers: { ...SENDS_FORM, ...headers }, body: 'a=1' });
     for (const [referer, to] of [
@@ -139,7 +139,7 @@ describeOnEach('signing in at a guarded service', () => {
     assert.deepEqual([(await send({ cookie })).status, got.length], [200, 1]);
   });
 
-  it('does nothing by a session for a request of which nothing says which page made it', async () => {
+  it('does nothing by a session for a request of unknown origin', async () => {
     const cookie = await signIn();
     const post = async (headers: Record<string, string>) =>
       (await browse(`${service.url}/`, { method: 'POST', headers: { cookie, ...headers } })).status;
@@ -148,7 +148,7 @@ describeOnEach('signing in at a guarded service', () => {
     assert.equal(await post({ 'sec-fetch-site': 'same-origin' }), 200);
   });
 
-  it('exchanges a key for a session, which leads to the service, and gets to nobody else', async () => {
+  it('exchanges a key for a session, which the service does not see', async () => {
     const page = await sendKey(service.url, ` ${service.secret} `, {}, '/deep/link?a=1&b=2');
     assert.deepEqual([page.status, nextOf(page)], [200, '/deep/link?a=1&b=2']);
     const [value] = /[\w-]{43}/.exec(cookiesOf(page))!;
@@ -249,7 +249,7 @@ describeOnEach('signing in at a guarded service', () => {
     assert.notEqual(await signIn(), '');
   });
 
-  it('takes forms of its own page alone, so that nobody is signed in as somebody else', async () => {
+  it('takes only forms of its own page, so that other sites sign no one in', async () => {
     const { origin } = new URL(service.url);
     const cookie = await signIn();
     for (const headers of [

@@ -16,7 +16,7 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 import { tempFolder, tempStore } from '../support/temp.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
 
-describeOnEach('of changes at every door a webhook is told:', () => {
+describeOnEach('a webhook gets changes at every door:', () => {
   let receiver: Receiver;
   /** Sends what a server sends right after its start, and returns types, actions and names. */
   const look = async (database: string): Promise<string[]> => {

@@ -37,7 +37,7 @@ describeOnEach('a person, for other features,', () => {
     assert.equal(await test.keys.feature(Sessions).find(token), undefined);
   });
 
-  it('who is disabled is out, and stays so when they sign in, until somebody enables them', async () => {
+  it('who is disabled is out, and stays so when they sign in, until they are enabled', async () => {
     const { apiKey, digest } = (await signIn())!;
     const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);
     await test.keys.setEnabled(apiKey.id, false, OPERATOR);
@@ -49,7 +49,7 @@ describeOnEach('a person, for other features,', () => {
     assert.equal(await test.keys.feature(Sessions).find(token), undefined);
   });
 
-  it('who was deleted comes back as somebody new, without what they had made', async () => {
+  it('who was deleted comes back as a new person, without what they had made', async () => {
     const { apiKey, digest } = (await signIn())!;
     const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(apiKey));
     const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);

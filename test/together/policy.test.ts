@@ -69,7 +69,7 @@ describe('the policy over HTTP', () => {
     assert.equal(await change(`deleteApiKeys(ids: ["${key.id}"]) { deleted }`), undefined);
   });
 
-  it('holds for applications: when somebody agrees, and when the key is fetched', async () => {
+  it('holds for applications: at the approval, and when the key is fetched', async () => {
     const asked = await askDevice(test.url, { scope: 'DISK:READ_ANY DOCKER:READ_ANY' });
     const more = await agree(asked.user_code, admin, '1d', 'DISK:UPDATE_ANY');
     assert.equal(more.status, 400);
@@ -86,7 +86,7 @@ describe('the policy over HTTP', () => {
     assert.equal(body['error'], 'access_denied');
   });
 
-  it('wants an end where somebody agrees without one', async () => {
+  it('requires an expiry if the approval sets none', async () => {
     const { secret } = await createPrincipal(test.keys.withCatalog({ ...test.keys.catalog, policy: NONE }), {
       name: 'Earlier',
       roles: ['ADMIN'],

@@ -50,7 +50,7 @@ describe('a page that leads its own name to this machine', () => {
   };
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
 
-  it('is nobody by the headers of people', async () => {
+  it('is not signed in by the headers of people', async () => {
     for (const path of ['/console/', '/console/keys', '/console/keys/new', '/console/session'])
       assert.equal((await ask(path, { 'remote-user': 'ada' })).status, 403, path);
     const created = { method: 'POST', 'remote-user': 'ada', body: 'name=CI&role=ADMIN&step=create', ...form };
@@ -67,7 +67,7 @@ describe('a page that leads its own name to this machine', () => {
       assert.equal((await ask('/graphql?query={me{name}}', { [name]: value })).status, 401);
   });
 
-  it('chooses the host in answers to itself, where nobody has a session', async () => {
+  it('chooses the host in answers to itself, without any session', async () => {
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     const { port } = new URL(test.url);
     const said = { 'x-forwarded-host': 'keys.example.org', 'x-forwarded-proto': 'https' };
@@ -82,7 +82,7 @@ describe('a page that leads its own name to this machine', () => {
     assert.equal((await ask('/healthz', { 'x-request-id': 'mine' })).headers['x-request-id'], 'mine');
   });
 
-  it('learns by forward-auth which routes are open, and is nobody on others', async () => {
+  it('learns by forward-auth which routes are open, and is refused on others', async () => {
     const about = (uri: string) => ({
       'x-forwarded-method': 'GET',
       'x-forwarded-host': 'grafana.example.org',

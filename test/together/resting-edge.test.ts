@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 
 const LEASE_MS = 500;
 
-describe('an edge that nobody asks for keys', () => {
+describe('an edge without requests', () => {
   let test: TestService;
   let origin: FaultyOrigin;
   let edge: EdgeStore;
@@ -55,7 +55,7 @@ describe('an edge that nobody asks for keys', () => {
       await until(isResting);
     });
 
-    it('it is told of changes, which do not wait for it, and gets a lease before it answers', async () => {
+    it('it gets changes, which do not wait for it, and a lease before it answers', async () => {
       await until(() =>
         edgesOf(test.keys)
           .list()

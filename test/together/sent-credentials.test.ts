@@ -183,7 +183,7 @@ describe('the credentials of an upstream', () => {
       for (const form of FORMS) assert.ok(!text.includes(form), text);
     };
 
-    it('in a body, of which the length stays', async () => {
+    it('in a body, whose length stays', async () => {
       const reply = await get(`${url}/echo`);
       const said = await reply.text();
       assertHidden(said);
@@ -252,7 +252,7 @@ describe('the credentials of an upstream', () => {
       assert.deepEqual([got.headers['x-api-key'], got.headers['sec-websocket-extensions']], [SECRET, undefined]);
     });
 
-    it('nor to anybody who reads the log', async () => {
+    it('nor to readers of the log', async () => {
       await get(`${url}/echo`);
       await get(`${url}/redirect`, { authorization: 'Bearer wrong' });
       assertHidden(JSON.stringify(lines));
@@ -304,7 +304,7 @@ describe('several upstreams', () => {
     return [reply.status, await reply.text()] as const;
   };
 
-  it('get the requests of the routes that name them, also open ones; the others go where the guard is told', async () => {
+  it('get the requests of the routes that name them, also open ones; the others go to the default', async () => {
     const routes = [
       route('/wiki/**', { to: 'wiki' }),
       route('/files/**', { to: 'files', allow: { kind: 'open' } }),

@@ -211,7 +211,7 @@ describe('creating a key in the console, in a browser,', () => {
   );
 
   it(
-    'shows the secret once: nobody sees it who goes back',
+    'shows the secret once, and not after going back',
     inBrowser(async (visit) => {
       const { page } = await signedIn(visit, 'keys/new');
       await fillIn(page);
@@ -229,7 +229,7 @@ describe('creating a key in the console, in a browser,', () => {
   );
 
   it(
-    'creates one key, and shows its secret, whoever clicks twice on a slow connection',
+    'creates one key, and shows its secret, after two clicks on a slow connection',
     inBrowser(async (visit) => {
       const { page, keys } = await signedIn(visit, 'keys/new');
       await fillIn(page);
@@ -261,7 +261,7 @@ describe('creating a key in the console, in a browser,', () => {
   );
 
   it(
-    'asks once before somebody leaves a secret that is neither copied nor stored',
+    'warns once before leaving a secret that is neither copied nor stored',
     inBrowser(async (visit) => {
       const { page } = await signedIn(visit, 'keys/new');
       await fillIn(page);
@@ -286,7 +286,7 @@ describe('creating a key in the console, in a browser,', () => {
   );
 
   it(
-    'asks nobody who says that the secret is stored',
+    'does not warn once the secret is said to be stored',
     inBrowser(async (visit) => {
       const { page } = await signedIn(visit, 'keys/new');
       await fillIn(page);

@@ -70,7 +70,7 @@ for (const javaScript of [true, false])
     );
 
     it(
-      'is seen again before anybody has signed in, without the key',
+      'is shown before signing in, without the key',
       inBrowser(async (visit) => {
         const service = await startConsole(visit);
         const { key } = await personWith(service, visit);

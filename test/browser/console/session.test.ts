@@ -32,7 +32,7 @@ describe('a session of the console, in a browser', () => {
   );
 
   it(
-    'ends in all tabs when somebody signs out in one',
+    'ends in all tabs when one signs out',
     inBrowser(async (visit) => {
       const { page, context, url } = await signedIn(visit, 'keys');
       const other = await visit.open(`${url}/console/audit-log`, context);

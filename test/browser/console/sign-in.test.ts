@@ -47,7 +47,7 @@ describe('signing in to the console, in a browser', () => {
   );
 
   it(
-    'begins in its field, and leads back to the part of a page that somebody wanted',
+    'begins in its field, and leads back to the part of the page that was asked for',
     inBrowser(async (visit) => {
       const service = await startConsole(visit);
       const { key, id } = await personWith(service, visit);

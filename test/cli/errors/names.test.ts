@@ -68,7 +68,7 @@ describe('the name of a key that nearly exists', () => {
     }
   });
 
-  it('is told to no key that may not read it', async () => {
+  it('is not shown to a key that may not read it', async () => {
     const cli = testCli();
     await cli.given('CI deploy');
     const server = await remoteStore(cli.database);

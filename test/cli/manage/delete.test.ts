@@ -87,7 +87,7 @@ describeOnEachAndRemotely('apikey --delete', () => {
     assert.deepEqual([rest, result], [{ deleted: 0 }, { stderr: '', code: 0, signal: null }]);
   });
 
-  it('asks for --name where there are keys and nobody to choose', async () => {
+  it('asks for --name if there are keys and no terminal', async () => {
     const cli = testCli();
     await cli.given('Robot');
     const [plain, asJson] = await Promise.all([

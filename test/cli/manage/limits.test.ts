@@ -77,7 +77,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     assert.match(deleting.stderr, /--rate cannot be used with --delete/);
   });
 
-  it('may be for good: a budget and a number of uses, of which what is left is shown', async () => {
+  it('may be for good: a budget and a number of uses are shown with what is left', async () => {
     const { stderr } = await cli.run('apikey create CI --roles GUEST --rate 9/m --budget 1000 --uses 1'.split(' '));
     assert.match(stderr, /limited to 9\/m, 1000\/budget, 1\/uses/);
     const budgets = [

@@ -80,7 +80,7 @@ describe('applying declared keys as a key that may do less than all', () => {
     assert.deepEqual(await counts([], { prune: true }, reader), [0, 0, 2, 0]);
   });
 
-  it('is told how many keys stand in the way of pruning, and the names of the first five that it may read', async () => {
+  it('reports how many keys prevent pruning, and the names of the first five that the key may read', async () => {
     const { created } = await apply([{ name: 'Parent', roles: ['ADMIN'] }]);
     const parent = await authenticate(test.keys, created[0]!.key);
     assert.ok('principal' in parent);

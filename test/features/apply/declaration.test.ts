@@ -19,7 +19,7 @@ describe('a declaration', () => {
   const issuesOfKey = (key: unknown) => issuesOf({ keys: [key] });
   const A = { name: 'A', roles: ['GUEST'] };
 
-  it('is read into keys in the form in which they are stored', async () => {
+  it('is read into keys as they are stored', async () => {
     const B = {
       name: ' B ',
       description: ' For B ',

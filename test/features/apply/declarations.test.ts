@@ -359,7 +359,7 @@ describe('applying declared keys', () => {
       assert.deepEqual(await names(), ['A', 'Admin', 'B']);
     });
 
-    it('leaves what somebody else has changed since', async () => {
+    it('leaves what others have changed since', async () => {
       await apply([A, B]);
       await applyLost([{ ...A, description: 'New' }, C], async ({ created }) => {
         await test.keys.update((await find('A')).id, { description: 'Newer' }, OPERATOR);

@@ -45,7 +45,7 @@ describeOnEachAndRemotely('declared keys', () => {
     );
   });
 
-  it('have owners and tags, by which these are changed and removed', async () => {
+  it('have owners and tags, which can be changed and removed', async () => {
     const file = join(tempFolder(), 'keys.yaml');
     const apply = async (fields: string) => {
       const text = `keys:\n- name: A\n  roles: [GUEST]\n${fields}`;

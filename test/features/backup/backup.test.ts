@@ -60,7 +60,7 @@ describeOnEach('backup', (dialect) => {
     assert.equal(await isAccepted(path, key), true);
   });
 
-  it('replaces a file only when it is told to', async () => {
+  it('replaces a file only with --overwrite', async () => {
     await cli.given('A');
     writeFileSync(path, 'precious');
     assert.deepEqual(await codeOf('backup', path), [1, 'BACKUP_EXISTS']);
@@ -415,7 +415,7 @@ describe('restore refuses a file', () => {
     assert.equal(await contentOf(cli.database), before);
   });
 
-  it('a page of which was overwritten', async () => {
+  it('with an overwritten page', async () => {
     const bytes = good();
     bytes.fill(0xff, 5 * 4096, 6 * 4096);
     write('bad', bytes);

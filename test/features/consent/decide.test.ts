@@ -64,7 +64,7 @@ describeOnEachAndRemotely('apikey requests', () => {
     assert.ok(!(stdout + JSON.stringify(body)).includes(handle));
   });
 
-  it('agree to all that was asked for, and the application gets a child key of that of whoever agreed', async () => {
+  it('approve all that was requested, and the application gets a child of the approving key', async () => {
     const { handle, deviceCode } = await ask({ keyExpiresIn: '12h' });
     const { stdout, code } = await apikey('requests', 'approve', handle.toLowerCase().replace('-', ' '), '--yes');
     assert.match(stdout, /^Grafana sync gets the API key "Grafana sync \d{8} [B-Z]{6}"\n$/);
@@ -123,7 +123,7 @@ describeOnEachAndRemotely('apikey requests', () => {
     assert.equal(new Date(redeemed.apiKey.expiresAt!).toISOString(), apiKey.expiresAt);
   });
 
-  it('refuse by the code or the id, also after somebody has agreed', async () => {
+  it('refuse by the code or the id, also after an approval', async () => {
     const first = await ask();
     const second = await ask();
     await apikey('requests', 'approve', first.handle, '--yes');
@@ -138,7 +138,7 @@ describeOnEachAndRemotely('apikey requests', () => {
     assert.equal((await json('requests', 'deny', first.handle, '--yes')).code, 0, 'it stays refused');
   });
 
-  it('say what is wrong with a code, and decide nothing where nobody can be asked', async () => {
+  it('say what is wrong with a code, and decide nothing without a terminal', async () => {
     const { handle } = await ask();
     for (const [args, code, exit] of [
       [['requests', 'approve', 'WDJB-MJHT', '--yes'], 'NOT_FOUND', 1],

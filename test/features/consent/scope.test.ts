@@ -40,7 +40,7 @@ describe('a scope', () => {
       assert.notEqual(issueOf(strange), undefined, strange);
   });
 
-  it('names nothing that the installation has declared: whoever sends it may be anybody', () => {
+  it('reveals no declared names in errors, since any client can send it', () => {
     for (const wrong of ['role:EDITR', 'WIKY:READ_ANY', 'WIKI:READ', 'WIKI', 'WIKI:*']) {
       const parsed = parseScope(
         wrong,

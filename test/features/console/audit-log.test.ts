@@ -110,7 +110,7 @@ describe('the audit log in the console', () => {
     assert.match((await visitor.open('audit-log?since=yesterday')).html, /value="yesterday"/);
   });
 
-  it('says of which hours entries are, each a link to them', async () => {
+  it('names the hours of the entries, with a link for each', async () => {
     test.time.now += 3 * 3_600_000;
     await query(test.url, 'svc_nonsense', '{ online }');
     await test.keys.finishActivity();

@@ -64,7 +64,7 @@ describe('the home page of the console', () => {
     assert.match(visitor.page!.text, /From, UTC accepted forbidden limited refused 2030-01-01 00:00 7 0 0 2/);
   });
 
-  it('is where somebody begins, and has the requests to agree to', async () => {
+  it('is the first page, and lists requests to approve', async () => {
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     assert.equal(visitor.page!.path, '');
     await askDevice(test.url, { scope: 'DOCKER:READ_ANY' });
@@ -73,7 +73,7 @@ describe('the home page of the console', () => {
     assert.match(visitor.page!.text, /Waiting for approval Approvals Grafana sync now/);
   });
 
-  it('has only what somebody may see', async () => {
+  it('shows only what the person may see', async () => {
     await create('Of others');
     const own = { name: 'Bea', permissions: ['API_KEY:READ_OWN'] };
     const { visitor, principal, secret } = await visitorWith(test, own);

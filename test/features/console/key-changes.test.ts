@@ -142,7 +142,7 @@ describe('changing a key in the console', () => {
       assert.equal((await find(id))!.name, 'CI');
     });
 
-    it('does not undo what somebody else has changed meanwhile', async () => {
+    it('does not undo what others have changed meanwhile', async () => {
       const id = await create();
       await visitor.open(`keys/${id}/edit`);
       await test.keys.update(id, { description: 'Theirs' }, OPERATOR);
@@ -209,7 +209,7 @@ describe('changing a key in the console', () => {
   });
 
   describe('by deleting it', () => {
-    it('names what is deleted with it, and asks for its name where somebody may miss it', async () => {
+    it('names what is deleted with it, and asks for its name if it may still be in use', async () => {
       const grants = { roles: ['GUEST'], permissions: ['API_KEY:CREATE_OWN'] };
       const team = await createPrincipal(test.keys, { name: 'Team', ...grants });
       const build = await createPrincipal(test.keys, { name: 'Build', ...grants }, team.principal);
@@ -241,7 +241,7 @@ describe('changing a key in the console', () => {
       assert.match((await visitor.submit('/delete', { name: 'Parent' })).text, /3 keys: Parent, /);
     });
 
-    it('asks for nothing more where nobody will', async () => {
+    it('asks for nothing more if it is not in use', async () => {
       const id = await create();
       const page = await visitor.open(`keys/${id}/delete`);
       assert.match(page.text, /This deletes 1 key, never used/);

@@ -66,7 +66,7 @@ describe('the list of keys in the console', () => {
     assert.deepEqual(namesIn((await visitor.open('keys?used=90d')).html), ['Old']);
   });
 
-  it('goes on over pages, each of which knows where it is', async () => {
+  it('continues over pages that keep their place', async () => {
     for (let count = 1; count <= 230; count += 1) await create(`Key ${count}`);
     const first = await visitor.open('keys?search=Key');
     assert.deepEqual([namesIn(first.html).length, namesIn(first.html)[0]], [100, 'Key 230']);

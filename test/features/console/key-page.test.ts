@@ -48,7 +48,7 @@ describe('the page of a key in the console', () => {
     assert.doesNotMatch(html, /<Ada>/);
   });
 
-  it('of somebody who may read no keys shows their own: rights, expiry, limits, use and what holds it', async () => {
+  it('shows people without permission to read keys their own: rights, expiry, limits, use and restrictions', async () => {
     const { key, apiKey } = await test.keys.create(
       { name: 'Display', roles: ['GUEST'], limits: ['99/m'], expiresIn: '30d' },
       OPERATOR,
@@ -79,7 +79,7 @@ describe('the page of a key in the console', () => {
     assert.match((await ada.open('me')).path, /^keys\/[\w-]+$/);
   });
 
-  it('of somebody who may read no keys lets them rotate their own, if they may change that', async () => {
+  it('lets people without permission to read keys rotate their own, if they may change it', async () => {
     const { visitor, principal } = await visitorWith(test, {
       name: 'Bea',
       permissions: ['ME:READ_OWN', 'API_KEY:UPDATE_OWN', 'LOGS:READ_ANY'],
@@ -94,7 +94,7 @@ describe('the page of a key in the console', () => {
     assert.match((await again.open('me')).text, /Rotation in progress: two secrets work/);
   });
 
-  it('shows what it may do, by which grant, whether it was used, and what a parent key takes away', async () => {
+  it('shows its permissions, with their grants, whether they were used, and what a parent key removes', async () => {
     const { visitor } = await visitorWith(test, ADA);
     const team = await createPrincipal(test.keys, {
       name: 'Team',

@@ -234,7 +234,7 @@ describe('creating a key in the console', () => {
     assert.match(page.html, /value="Deploy"/);
   });
 
-  it('says where, in which header and how a key is used: also with guarded services', async () => {
+  it('says where a key is used, and in which header, also for guarded services', async () => {
     const config = await parseConfig({
       path: 'svc-api.yaml',
       text:

@@ -17,7 +17,7 @@ import { tempFolder } from '../../support/temp.ts';
 const GRANT = { admins: ['ADMIN'], '*': ['VIEWER', 'API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'] } as const;
 const BY_HEADER: PeopleSettings = { by: { header: 'remote-user', groups: 'remote-groups' }, grant: GRANT };
 
-describeOnEach('somebody whom a proxy signs in', () => {
+describeOnEach('a person signed in by a proxy', () => {
   let test: TestService;
   beforeEach(async () => {
     test = await startConsoleService({ app: { config: { ...defaultConfig(), people: BY_HEADER } } });
@@ -48,7 +48,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     assert.equal((await visitor.open('sign-in')).path.startsWith('sign-in'), false);
   });
 
-  it('has a page of their own, which names nobody else for what they are', async () => {
+  it('has a page of their own, which names no one else', async () => {
     const page = await as('ada', 'admins').open(`keys/${(await as('ada', 'admins').open('keys'), await person()).id}`);
     assert.equal(page.status, 200);
     assert.match(page.text, /Created .*at the first sign-in/);
@@ -85,7 +85,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     assert.equal(await may(), false);
   });
 
-  it('is whoever the header names, whatever session the browser has', async () => {
+  it('is the one in the header, whatever session the browser has', async () => {
     const ada = as('ada', 'admins');
     await ada.open('keys');
     const bob = new Visitor(test.url, { 'remote-user': 'bob' });
@@ -95,7 +95,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     assert.doesNotMatch(page.text, /ada/);
   });
 
-  it('is nobody without the header, although the browser has a session', async () => {
+  it('is not signed in without the header, although the browser has a session', async () => {
     const ada = as('ada', 'admins');
     await ada.open('keys');
     const alone = new Visitor(test.url);
@@ -120,7 +120,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     assert.equal((await test.keys.findByName('bob', OPERATOR)) ?? null, null);
   });
 
-  it('is nobody by a header that somebody else than a trusted proxy has written', async () => {
+  it('is not signed in by a header from another sender than a trusted proxy', async () => {
     const config = { ...defaultConfig(), people: BY_HEADER };
     const other = await startConsoleService({ app: { config, trust: ['192.0.2.0/24'] } });
     try {
@@ -165,7 +165,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     test = await startConsoleService({ app: { config: { ...defaultConfig(), people: BY_HEADER, ...config } } });
   };
 
-  it('is nobody at a host that is not that of the service: a page of any site may have led its own name here', async () => {
+  it("is not signed in at another host than the service's, because of DNS rebinding", async () => {
     const { port } = new URL(test.url);
     const evil = `evil.example:${port}`;
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -203,7 +203,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
       assert.notEqual(await statusAt('keys.example.org', { ...form, ...(said as object) }), 403);
   });
 
-  it('is nobody over a connection that others can read, as a key is', async () => {
+  it('is not signed in over an unencrypted connection, like a key', async () => {
     const plain = { 'x-forwarded-host': 'keys.example.org', 'x-forwarded-proto': 'http' };
     assert.equal(await statusAt('127.0.0.1', plain), 403);
     assert.equal(await test.keys.findByName('ada', OPERATOR), undefined);
@@ -222,7 +222,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     assert.equal((await as('ada', 'admins').open('keys')).status, 200);
   });
 
-  it('who is disabled is told so, and in again once enabled', async () => {
+  it('cannot sign in while disabled, learns why, and can sign in again once enabled', async () => {
     await as('ada').open('keys');
     const { id } = await person();
     await test.keys.setEnabled(id, false, OPERATOR);
@@ -239,7 +239,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
   });
 });
 
-describeOnEach('somebody whom a provider signs in', () => {
+describeOnEach('a person signed in by a provider', () => {
   let test: TestService;
   let provider: TestProvider;
   let secretFile: string;
@@ -320,7 +320,7 @@ describeOnEach('somebody whom a provider signs in', () => {
     ['has groups in a form that cannot be read', {}, { groups: { admins: true } }],
     ['has a group that is no text', {}, { groups: ['admins', { name: 'users' }] }],
   ] as const)
-    it(`who ${what} keeps what they have, and is told so`, async () => {
+    it(`who ${what} keeps what they have, and sees that`, async () => {
       await start();
       await signIn();
       const before = await person();
@@ -342,7 +342,7 @@ describeOnEach('somebody whom a provider signs in', () => {
     assert.deepEqual((await person())!.roles, ['VIEWER']);
   });
 
-  it('to whom nothing is granted is told so', async () => {
+  it('learns that nothing is granted to them', async () => {
     await start({}, { admins: ['ADMIN'] });
     provider.account = { ...ADA, groups: ['users'] };
     const page = await signIn();
@@ -444,7 +444,7 @@ describeOnEach('somebody whom a provider signs in', () => {
     assert.deepEqual([page.status, /longer than 10 minutes/.test(page.text)], [400, true]);
   });
 
-  it('is told when the provider does not answer, and need not wait for it', async () => {
+  it('learns that the provider does not answer, after a limited time', async () => {
     await start();
     provider.isSilent = true;
     const page = await signIn();

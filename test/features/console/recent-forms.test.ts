@@ -32,7 +32,7 @@ describe('the answers of forms that were sent not long ago', () => {
     assert.equal(await send('a', 'three'), 'three');
   });
 
-  it('are those of one work, whoever asks while it is done, and however it ends', async () => {
+  it('are the same for all requests during the work, however it ends', async () => {
     const work = Promise.withResolvers<AnsweredForm>();
     const waiting = [1, 2, 3].map(() => forms.once('a', () => work.promise));
     work.reject(new Error('lost'));

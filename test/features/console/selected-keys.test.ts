@@ -93,7 +93,7 @@ describe('keys that are selected in the console', () => {
     assert.ok(await find('Team'));
   });
 
-  it('are told apart from those that somebody may not change', async () => {
+  it('are separated from keys that the person may not change', async () => {
     const may = ['API_KEY:READ_ANY', 'API_KEY:UPDATE_OWN', 'API_KEY:CREATE_OWN', 'ME:READ_OWN'];
     const { visitor: bea, principal } = await visitorWith(test, { name: 'Bea', permissions: may });
     const { apiKey: own } = await test.keys.create({ name: 'Of Bea', permissions: ['ME:READ_OWN'] }, principal);
@@ -107,7 +107,7 @@ describe('keys that are selected in the console', () => {
     assert.equal((await find('Team'))!.disabledAt, null);
   });
 
-  it('are asked for where none is, and none is made of ids of nobody', async () => {
+  it('are asked for if there are none, and unknown ids select no key', async () => {
     const page = await visitor.open('keys/selected?change=DELETE');
     assert.deepEqual([page.status, /No keys selected\./.test(page.text)], [422, true]);
     const nobody = await plan('DELETE', ['00000000-0000-4000-8000-000000000000']);

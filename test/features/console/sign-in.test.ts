@@ -278,7 +278,7 @@ describe('the pages of the console', () => {
   before(async () => void (test = await startConsoleService()));
   after(() => test.stop());
 
-  it('may load and run nothing but what is ours, be shown by nobody, and be kept by nobody', async () => {
+  it('may load and run only our own files, and be neither framed nor cached', async () => {
     const { visitor } = await visitorWith(test, ADA);
     for (const path of ['sign-in', 'keys', 'nowhere']) {
       const { headers } = await visitor.open(path);
@@ -307,7 +307,7 @@ describe('the pages of the console', () => {
     }
   });
 
-  it('are not found at other addresses, whoever asks', async () => {
+  it('are not found at other addresses, with or without a session', async () => {
     const { visitor } = await visitorWith(test, { name: 'Bea', roles: ['ADMIN'] });
     for (const path of ['nowhere', 'keys/a/b/c', 'assets/console.js']) {
       const page = await visitor.open(path);

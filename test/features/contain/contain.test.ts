@@ -131,7 +131,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.equal(await accepts(asleep), true);
   });
 
-  it('revoke --undo-changes asks for --yes where nobody can be asked, and refuses what it does not know', async () => {
+  it('revoke --undo-changes asks for --yes without a terminal, and refuses unknown keys', async () => {
     for (const [args, exit, error] of [
       [['Ops'], 2, 'USAGE'],
       [[], 2, 'USAGE'],

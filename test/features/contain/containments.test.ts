@@ -349,7 +349,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([roles, permissions, disabledAt, await issued()], [[], ['ME:READ_OWN'], null, []]);
     });
 
-    it('a widening of which nothing would be left: the key is disabled', async () => {
+    it('a widening that would leave nothing: the key is disabled', async () => {
       const web = await create('Web', OPERATOR, { permissions: ['DOCKER:READ_ANY'] });
       await update(web, { permissions: ['DOCKER:READ_ANY', 'VMS:READ_ANY'] });
       await update(web, { permissions: ['VMS:READ_ANY'], limits: ['5/s'] }, OPERATOR);
@@ -430,7 +430,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([again.changes, again.issued, again.requests], [[], [], []]);
     });
 
-    it('nothing that somebody else has enabled since it had disabled it', async () => {
+    it('nothing that others have enabled since it had disabled it', async () => {
       const other = (await create('Admin')).principal;
       for (const by of [OPERATOR, other] satisfies Actor[]) {
         const [fresh, before] = [await create('Fresh'), await create('Before')];
@@ -448,7 +448,7 @@ describeOnEach('what a key did to others', () => {
       }
     });
 
-    it('again what such a secret created and somebody has enabled, but not once it is adopted and rotated', async () => {
+    it('again what such a secret created and others enabled, but not once it is adopted and rotated', async () => {
       const asCi = await actorWith(await rotate(await create('CI')));
       const planted = await create('Planted', asCi);
       for (let time = 0; time < 2; time += 1) {
@@ -503,7 +503,7 @@ describeOnEach('what a key did to others', () => {
   });
 
   describe('can be undone', () => {
-    it('by who may delete and disable all of it, and by nobody else', async () => {
+    it('only by callers that may delete and disable all of it', async () => {
       await rotate(await create('CI'));
       const own = await create('Own', OPERATOR, { permissions: ['API_KEY:UPDATE_ANY', 'API_KEY:DELETE_OWN'] });
       await assert.rejects(contain(ops.id, undefined, own.principal), FORBIDDEN);
@@ -513,7 +513,7 @@ describeOnEach('what a key did to others', () => {
       await contain(ops.id, undefined, guard.principal);
     });
 
-    it('without giving anybody a secret of a key that they do not hold: that key is disabled', async () => {
+    it('without giving out secrets of other keys: such a key is disabled', async () => {
       const ci = await create('CI');
       await rotate(ci);
       const guard = await create('Guard', OPERATOR, { permissions: ['API_KEY:UPDATE_ANY', 'API_KEY:DELETE_ANY'] });

@@ -41,7 +41,7 @@ describeOnEach('containing a key over GraphQL', () => {
   const isOver = async (secret: string) => (await query(test.url, secret, '{ online }')).status === 401;
   const ISSUED = () => [{ name: 'CI', keyId: ids.CI, what: 'SECRET', at: '2030-01-01T00:00:03.000Z' }];
 
-  it('is told by keys that are shown, disabled, rotated and deleted', async () => {
+  it('is reported by keys that are shown, disabled, rotated and deleted', async () => {
     const issued = 'issued { name keyId what at }';
     const { id } = { id: ids.Ops };
     const shown = await ask(secrets.Guard, `query ($id: ID!) { apiKey(id: $id) { ${issued} } }`, { id });

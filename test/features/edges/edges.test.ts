@@ -383,7 +383,7 @@ describeOn('sqlite', 'edges of a file', () => {
     }
   });
 
-  it('go on to be told where somebody has removed what says who follows', async () => {
+  it('still get changes after the record of followers was removed', async () => {
     const test = await openTestKeys();
     const folder = `${test.database}-followers`;
     const edge = { id: randomUUID(), name: 'test', key: { id: 'k', name: 'k' }, address: undefined, leaseMs: 300 };

@@ -100,7 +100,7 @@ describeOnEach('the feed', () => {
     assert.equal((await linesOf(await asked)).at(-1)!.values[0], cursor);
   });
 
-  it('lets nobody rest where it is not told that the server stops', async () => {
+  it('allows no rests if it cannot learn that the server stops', async () => {
     const { cursor } = await load();
     const app = await createApp({ keys: test.keys });
     const asked = new URLSearchParams({ after: cursor, edge: randomUUID(), name: 'test', lease: '300', rest: '60000' });
@@ -233,7 +233,7 @@ describeOnEach('the feed', () => {
     assert.equal(known.size, 1102);
   });
 
-  it('asks edges for a certificate where the configuration names who signs those, and nobody else', async () => {
+  it('requires a certificate only from edges, if the configuration names a CA for them', async () => {
     const files = writePair(pairOf('first'));
     const tls = { ...files, clientCa: files.cert };
     const config = { ...defaultConfig(), tls };
@@ -265,7 +265,7 @@ describeOnEach('the feed', () => {
     assert.match(zstdDecompressSync(body).toString(), /^\+\[.*\n=\[.*\]\n$/s);
   });
 
-  it('is compressed also where many changes are told at once', async () => {
+  it('is compressed also if it sends many changes at once', async () => {
     const { cursor } = await load();
     for (let index = 0; index < 20; index += 1)
       await create(`Key ${index}`, { description: 'x'.repeat(1000), roles: ['VIEWER'] });

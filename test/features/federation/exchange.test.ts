@@ -148,7 +148,7 @@ describe('the exchange of a key for a narrower one', () => {
       assert.deepEqual(await refused({ subject_token: agent, resource: other }), [400, 'invalid_target']);
   });
 
-  it('names it as asked, unless another key is called so, and lets whoever has it end it', async () => {
+  it('names it as requested, unless the name is taken, and lets its holder end it', async () => {
     const name = `Sub agent ${test.time.now}`;
     const key = await given({ name });
     assert.equal((await principalOf(test.keys, key)).apiKey.name, name);

@@ -169,7 +169,7 @@ federation:
     await other.stop();
   });
 
-  it('refuses what is signed by nobody, by somebody else, or by what everybody knows', async () => {
+  it('refuses unsigned tokens, and those signed by others or with a well-known secret', async () => {
     const [header, payload, signature] = (await tokenFor()).split('.') as [string, string, string];
     const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
     for (const alg of ['none', 'None', 'NONE']) {
@@ -304,7 +304,7 @@ federation:
     assert.equal((await names()).length, 2, 'the key of the rule, and the new one');
   });
 
-  it('lets whoever has a key that it has given end it', async () => {
+  it('lets the holder of a key that it has given end it', async () => {
     const { body } = await exchange(await tokenFor());
     const form = { client_id: 'svc-api', token: body['access_token'] as string };
     assert.equal((await postJson(`${test.url}/oauth/revoke`, form)).status, 200);

@@ -223,7 +223,7 @@ describe('the keys of an issuer', () => {
     for (const each of [federation, hour]) assert.equal(await accepts(later, each), 'deploys');
   });
 
-  it('are never those with which anybody could sign', async () => {
+  it('are never those that anyone could sign with', async () => {
     const [real] = issuer.keys;
     issuer.keys = [{ kty: 'oct', k: Buffer.from('known to all').toString('base64url'), kid: real!.kid!, alg: 'HS256' }];
     assert.equal(await accepts(await token()), 'The issuer does not have the key that signed the token.');

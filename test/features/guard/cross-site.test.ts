@@ -90,7 +90,7 @@ describe('a request of another site', () => {
       }
     });
 
-    it(`that ${proxy} asks about is told why, and nothing where routes say that it may`, async () => {
+    it(`that ${proxy} asks about gets the reason, and passes if routes allow it`, async () => {
       const cross = ['Sec-Fetch-Site: cross-site', keys.basic];
       for (const query of ['?permission=GRAFANA:UPDATE_ANY', '?key', '?any=GRAFANA:UPDATE_ANY', '']) {
         const { status, body } = await ask('POST', cross, query);

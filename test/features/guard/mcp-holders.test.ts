@@ -128,7 +128,7 @@ describe('a guard of an MCP server that has sessions and tasks', () => {
     assert.equal(JSON.parse(one.body).error.code, -32_003);
   });
 
-  it('knows the calls of a batch apart, and refuses one of which a message names the task of another key', async () => {
+  it("distinguishes the calls of a batch, and refuses a batch with a message about another key's task", async () => {
     answer = (_, outgoing) =>
       json(outgoing, [result({ id: 2 }, flat('of-delete')), result({ id: 1 }, flat('of-read')), { odd: true }]);
     assert.equal((await post(deleter, [tool('read_a', 1), tool('delete_a', 2)])).status, 200);

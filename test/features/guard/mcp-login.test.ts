@@ -150,7 +150,7 @@ describe('an agent of the official SDK that logs in', () => {
   const call = async (key: string, address: string) =>
     (await fetch(address, { headers: { authorization: `Bearer ${key}` } })).status;
 
-  it('gets a key for this server alone, of which it needs least, and uses it', async () => {
+  it('gets a key for this server alone, with the least permissions, and uses it', async () => {
     const agent = new Agent(AGENT.id);
     const { client, page } = await logIn(agent);
     assert.equal(agent.sent!.searchParams.get('scope'), 'DOCKER:READ_ANY');
@@ -289,7 +289,7 @@ describe('an agent of the official SDK that logs in', () => {
     for (const host of ['keys.example.org.evil.example', 'keys.example.org:8443']) assert.equal(at(host), undefined);
   });
 
-  it('is not let in by a key for another host, which somebody has written into a request', async () => {
+  it('is not let in by a key for another host, even if a request named that host', async () => {
     const evil = `http://evil.example/mcp`;
     const pkce = newPkce();
     const query = { client_id: AGENT.id, redirect_uri: REDIRECT, scope: 'DOCKER:READ_ANY', resource: evil };
@@ -318,7 +318,7 @@ describe('an agent of the official SDK that logs in', () => {
       await logIn(agent);
     });
 
-    it('has the same pair again for half an hour, whoever asks how often', async () => {
+    it('gets the same pair again for half an hour, however often it asks', async () => {
       const { access_token: key, refresh_token: token } = agent.kept!;
       const pairs = await Promise.all(Array.from({ length: 5 }, () => refresh(token)));
       for (const { status, body } of pairs)

@@ -180,7 +180,7 @@ describe('a guard of an MCP server', () => {
     }
   });
 
-  describe('judges a resource in each way in which servers read its URI', () => {
+  describe('judges a resource in each way that servers read its URI', () => {
     /** The answer of a guard with these routes to a key that reads a resource. */
     const reading = async (...routes: Route[]) => {
       const address = `${await service.beside({ requirements: byRoutes(createRouter(routes)) })}/mcp`;
@@ -264,14 +264,14 @@ describe('a guard of an MCP server', () => {
     assert.equal((await fetch(address, { method: 'POST', headers, body: JSON.stringify(tool('a')) })).status, 401);
   });
 
-  it('lets nobody connect who may use nothing', async () => {
+  it('refuses keys without any permission here', async () => {
     const { status, challenge } = await post(stranger, call('initialize'));
     assert.deepEqual([status, got], [403, []]);
     assert.match(challenge!, /scope="DOCKER:READ_ANY DOCKER:DELETE_ANY"/);
     assert.equal((await post('none', call('initialize'))).status, 401);
   });
 
-  it('refuses a batch whole of which one message is refused, and answers each', async () => {
+  it('refuses a whole batch if one message is refused, and answers each', async () => {
     const batch = [tool('read_a', 1), { jsonrpc: '2.0', method: 'notifications/cancelled' }, tool('delete_a', 2)];
     const { status, body } = await post(reader, batch);
     assert.deepEqual([status, got], [403, []]);
@@ -432,7 +432,7 @@ describe('a guard of an MCP server', () => {
     assert.deepEqual([put.status, got.length], [403, 2]);
   });
 
-  it('refuses headers by which the server could go for another message', async () => {
+  it('refuses headers that make the server read another message', async () => {
     const say = (headers: Record<string, string>) => post(reader, tool('read_ä'), headers);
     const name = `=?base64?${Buffer.from('read_ä').toString('base64')}?=`;
     assert.equal((await say({ 'mcp-method': 'tools/call', 'mcp-name': name })).status, 200);

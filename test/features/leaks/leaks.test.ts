@@ -10,7 +10,7 @@ import { collectingLog } from '../../support/log.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 
-describeOnEach('a secret that somebody has found', () => {
+describeOnEach('a leaked secret', () => {
   let test: TestKeys;
   let server: RunningServer;
   const { log, lines } = collectingLog();

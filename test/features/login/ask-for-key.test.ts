@@ -41,7 +41,7 @@ describe('asking a server for a key', () => {
   }
   const show = (userCode: string) => test.keys.feature(Consent).show({ userCode });
 
-  it('shows a code, waits as long as it is told, and gets the key', async () => {
+  it('shows a code, polls at the given interval, and gets the key', async () => {
     const { given, waited, page } = await ask(async (code, waits) => {
       if (waits === 3) await test.keys.feature(Consent).approve(await show(code), {}, OPERATOR);
     });

@@ -61,7 +61,7 @@ describe('the key of a login', () => {
     }
   });
 
-  it('ends a key that it cannot keep, as nobody has its secret', async () => {
+  it('is revoked if it cannot be stored', async () => {
     const secret = await given();
     spoilPlace();
     await assert.rejects(keepGivenKey(test.url, secret, env), {

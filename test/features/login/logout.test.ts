@@ -142,7 +142,7 @@ describe('logging in', () => {
     }
   });
 
-  it('asks for the roles and permissions that it is told', async () => {
+  it('requests the given roles and permissions', async () => {
     const asked: string[] = [];
     const server = createServer((request, response) => {
       request.on('data', (chunk: Buffer) => asked.push(chunk.toString()));

@@ -11,7 +11,7 @@ import { authenticate, createPrincipal, openTestKeys, storedKey, type TestKeys }
 import { noteLeak } from '../../support/leak.ts';
 import { Receiver, stopReceivers } from '../../support/webhook.ts';
 
-describeOnEach('what a webhook is told of', () => {
+describeOnEach('what a webhook is notified of', () => {
   let test: TestKeys;
   let receiver: Receiver;
   let server: TestCourier;

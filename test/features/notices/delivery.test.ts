@@ -153,7 +153,7 @@ describeOnEach('the delivery of notices', () => {
     assert.equal(server.log.at(-1)!.fields['reason'], 'HPE_HEADER_OVERFLOW');
   });
 
-  it('fails where nobody listens, and where nobody answers in time', async () => {
+  it('fails without a listener, and without an answer in time', async () => {
     await server.dispatcher.stop();
     server = testCourier(test, destinationOf(receiver), { timeoutMs: 50 });
     receiver.answer = () => {};

@@ -110,7 +110,7 @@ describe('an attempt to deliver a notice', () => {
     assert.deepEqual(await post(`http://[::1]:${port}/`), { is: 'taken', status: 200 });
   });
 
-  it('sends nothing to a server whose certificate is another, or from nobody who is known', async () => {
+  it('sends nothing to a server with another certificate, or with one of an unknown authority', async () => {
     let sent = 0;
     const port = await listen((socket) => void socket.on('data', () => (sent += 1)), '127.0.0.1', true);
     assert.deepEqual(await post(`https://localhost:${port}/t0ken`), failed('DEPTH_ZERO_SELF_SIGNED_CERT'));

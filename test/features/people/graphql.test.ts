@@ -23,7 +23,7 @@ describeOnEach('a person over GraphQL', () => {
   });
   afterEach(() => test.stop());
 
-  it('is told of, with what answers to them', async () => {
+  it('is listed, with their keys', async () => {
     const fields = '{ edges { node { name prefix person { issuer subject name } } } }';
     const { body } = await query(test.url, admin, `{ apiKeys(owner: "ADA@example.org") ${fields} }`);
     const { edges } = body.data!['apiKeys'] as { edges: { node: { name: string; prefix: string; person: unknown } }[] };

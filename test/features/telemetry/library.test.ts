@@ -146,7 +146,7 @@ describe('telemetry of the library', () => {
     assert.deepEqual([line!['keyId'], line!['status'], line!['requestId'], others], [keyId, 204, 'from-a-proxy', []]);
   });
 
-  it('is told by listen of each request, and traces where that is asked for', async () => {
+  it('is given each request by listen, and traces if enabled', async () => {
     const receiver = await startOtlpReceiver();
     process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = receiver.url;
     const traced = await startTelemetry({ traces: true, log });
@@ -165,7 +165,7 @@ describe('telemetry of the library', () => {
     receiver.stop();
   });
 
-  it('leaves metrics of the process to a host that has its own, and has none where nobody asks for them', async () => {
+  it('leaves metrics of the process to a host that has its own, and has none unless enabled', async () => {
     const own = await startTelemetry({ metrics: { process: false } });
     const names = [...parseExposition((await own.exposition()).text).keys()];
     assert.ok(names.includes('svc_api_requests_total'));

@@ -78,7 +78,7 @@ describe('traces', () => {
     await store.close();
   });
 
-  it('that nobody takes are one line in the log, and keep nobody waiting', async () => {
+  it('without a receiver are one line in the log, and delay nothing', async () => {
     const { receiver, traces, lines } = await startTraces({
       OTEL_BSP_SCHEDULE_DELAY: '10',
       OTEL_EXPORTER_OTLP_TIMEOUT: '200',

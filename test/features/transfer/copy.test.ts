@@ -196,7 +196,7 @@ describeOnEach('copying a store', () => {
     await copied.store.close();
   });
 
-  it('leaves the indexes of a new store, by which all keys are found, and those of other tables', async () => {
+  it('keeps the indexes of a new store that lookups need, and those of other tables', async () => {
     const [from, to] = [tempStore(), tempStore()];
     await fullStore(from);
     await makeStore(to);

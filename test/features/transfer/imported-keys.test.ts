@@ -54,7 +54,7 @@ describeOnEach('imported keys', () => {
     });
 
     for (const encoding of ['hex', 'base64', 'base64url'] as const) {
-      it(`are accepted with a secret ${form}, of which only the digest in ${encoding} was imported`, async () => {
+      it(`are accepted with a secret ${form} if only its digest in ${encoding} was imported`, async () => {
         // Made different, because the secret itself was imported above.
         const other = secret.length === 8000 ? `${secret.slice(6)}${encoding}` : `${encoding}-${secret}`;
         const { name } = await load({ sha256: createHash('sha256').update(other).digest(encoding) });

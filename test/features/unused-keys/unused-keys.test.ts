@@ -70,7 +70,7 @@ describeOnEach('keys that are not used', () => {
     assert.equal(await pass(test.keys.withCatalog(createCatalog())), 0);
   });
 
-  it('are told apart from those that somebody disabled, and are so no more once somebody did', async () => {
+  it('are distinguished from keys that a person disabled, until a person disables them', async () => {
     const [{ principal: one }, { principal: other }] = [await create('One'), await create('Other')];
     await test.keys.setEnabled(other.apiKey.id, false, OPERATOR);
     days(80);
@@ -142,7 +142,7 @@ describeOnEach('keys that are not used', () => {
     assert.deepEqual(await disabled(), ['Child', 'Grandchild', 'Idle', 'Root']);
   });
 
-  it('are disabled even where nobody is left who could manage keys: the command line can', async () => {
+  it('are disabled even if no key can manage keys any more: the command line can', async () => {
     const { principal } = await create('Last');
     days(61);
     assert.equal(await pass(), 1);

@@ -66,7 +66,7 @@ describeOnEach('the use of a key by the hour, over GraphQL', () => {
     ]);
   });
 
-  it('is told to who may read the key, which is the key itself, too', async () => {
+  it('is shown to callers that may read the key, including the key itself', async () => {
     const own = await createPrincipal(test.keys, { name: 'Own', permissions: ['ME:READ_OWN', 'API_KEY:READ_OWN'] });
     const { body } = await query(test.url, own.secret, `{ me { usage ${FIELDS} } }`);
     assert.deepEqual(body, { data: { me: { usage: [] } } });

@@ -23,7 +23,7 @@ describeOnEach('the use of keys by the hour', () => {
     ]);
   };
 
-  it('is told by hours in UTC, and by days', async () => {
+  it('is shown by hours in UTC, and by days', async () => {
     const { key: secret, apiKey: key } = await create();
     for (const hours of [0, 0.5, 1, 23, 24]) {
       test.time.now = Date.UTC(2030, 0, 1) + hours * HOUR;

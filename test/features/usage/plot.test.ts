@@ -39,7 +39,7 @@ describe('the plot of the use of a key', () => {
   ];
   const usage = { by: 'HOUR', from, to: from + 86_400_000, periods } as const;
 
-  it('has a line for each way in which requests ended: how many, how many at most, and when', () => {
+  it('has a line for each outcome of requests: how many, the maximum, and when', () => {
     assert.equal(
       usagePlot(usage, { columns: 80, showsUnicode: true }),
       [

@@ -63,7 +63,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     assert.deepEqual(await found(), [1, 0, []]);
   });
 
-  it('are as it says where a creation names no key, as somebody with the key of the log may write', async () => {
+  it("are as it says if a creation names no key, as a holder of the log's key may write", async () => {
     await create('CI');
     const [entry] = await test.keys.audit.read({}, OPERATOR);
     const nameless = { ...entry!, apiKey: null };

@@ -79,7 +79,7 @@ describeOnEach('pruning the audit log', () => {
     await assert.rejects(changeDirectly(test.database, "update audit_log set actor_name = 'x'"), /only grows/);
   });
 
-  it('is told from a start that was cut off by hand', async () => {
+  it('is distinguished from a start that was cut off by hand', async () => {
     await unlockAuditLog(test.database);
     await changeDirectly(
       test.database,
@@ -91,7 +91,7 @@ describeOnEach('pruning the audit log', () => {
     assert.deepEqual(await verified(), [1, 'is missing']);
   });
 
-  it('is told from one whose record was changed', async () => {
+  it('is distinguished from one with a changed record', async () => {
     await test.keys.audit.prune('2h');
     await unlockAuditLog(test.database);
     await changeDirectly(test.database, `update audit_start set hash = '${'0'.repeat(64)}'`);

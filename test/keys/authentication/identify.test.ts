@@ -18,7 +18,7 @@ describeOnEach('whose secret this is', () => {
     return found;
   };
 
-  it('is told whatever the status of the key', async () => {
+  it('is found whatever the status of the key', async () => {
     const { key: secret, apiKey: key } = await test.keys.create(
       { name: 'CI', roles: ['GUEST'], expiresIn: '1h' },
       OPERATOR,
@@ -31,7 +31,7 @@ describeOnEach('whose secret this is', () => {
     assert.deepEqual(await identify(secret, OPERATOR), { apiKey: after, status: 'EXPIRED', publicId });
   });
 
-  it('is told of both secrets of a key that is rotated, even of the previous one when its grace is over', async () => {
+  it('is found for both secrets of a rotated key, even for the previous one after its grace', async () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const rotated = await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);
     const newest = { apiKey: rotated.after, status: 'ACTIVE', publicId: rotated.after.publicId };
@@ -53,7 +53,7 @@ describeOnEach('whose secret this is', () => {
     }
   });
 
-  it('is told only to callers that may read the key', async () => {
+  it('is shown only to callers that may read the key', async () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const blind = await createPrincipal(test.keys, { name: 'Blind', permissions: ['API_KEY:READ_OWN'] });
     const reader = await createPrincipal(test.keys, { name: 'Reader', permissions: ['API_KEY:READ_ANY'] });

@@ -316,7 +316,7 @@ describe('the cache of verified keys', () => {
     assert.deepEqual(known(), ['b']);
   });
 
-  it('has at most as many secrets as it is told, and still most of somewhat more that take turns', () => {
+  it('has at most as many secrets as configured, and keeps most of somewhat more that alternate', () => {
     let state = 1;
     const random = () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
     const counts = { evicted: 0 };

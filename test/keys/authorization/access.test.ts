@@ -127,7 +127,7 @@ describeAlwaysOnEach('what a key may do to keys', () => {
     });
   });
 
-  it('is the same where nobody looks on', async () => {
+  it('is the same without an observer', async () => {
     const { chain } = await create('By', [
       'API_KEY:CREATE_OWN',
       'API_KEY:READ_OWN',

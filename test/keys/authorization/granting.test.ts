@@ -31,7 +31,7 @@ describeAlwaysOnEach('a key that changes keys', () => {
     assert.equal((await test.keys.update(other.apiKey.id, { description: 'x' }, by)).after.description, 'x');
   });
 
-  it('is refused roles that it holds on paper by their permissions alone, whether or not somebody looks on', async () => {
+  it('is refused roles that it holds on paper by their permissions alone, with or without an observer', async () => {
     const { catalog } = test.keys;
     const lacked: unknown[] = [];
     const observer: AccessObserver = {
@@ -54,7 +54,7 @@ describeAlwaysOnEach('a key that changes keys', () => {
     assert.deepEqual(lacked, [[]]);
   });
 
-  it('has each permission that it lacks told to whoever looks on', async () => {
+  it('reports each permission that it lacks to an observer', async () => {
     const told: unknown[] = [];
     const observer: AccessObserver = {
       used: (permission) => void told.push(permission),

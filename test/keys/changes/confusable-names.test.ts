@@ -14,7 +14,7 @@ describeOnEach('a name that looks like others', () => {
   });
   afterEach(() => test.store.close());
 
-  it('is told with all of them to the operator, one of the same change included, but not with itself', async () => {
+  it('is reported to the operator with all of them, including one of the same change, but not itself', async () => {
     const find = test.store.repository;
     await test.keys.create({ name: LATIN, roles: ['GUEST'] }, OPERATOR);
     assert.deepEqual(await findConfusableNames(OPERATOR, find, [LATIN]), []);

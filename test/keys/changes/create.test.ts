@@ -236,7 +236,7 @@ describeAlwaysOnEach('creating a key', () => {
       assert.equal(key.createdBy, old.apiKey.id);
     });
 
-    it('is created by the key that asks for it, whoever had created the old one', async () => {
+    it('is created by the key that asks for it, even if another had created the old one', async () => {
       const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
       const { apiKey: key } = await test.keys.create({ ...admin, overwrite: true }, principal);
       assert.equal(key.createdBy, principal.apiKey.id);

@@ -3,7 +3,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';
 
 describe('what may be done to a key', () => {
-  it('is told of one that has created very many, all disabled, without a look at all of them', async () => {
+  it('is computed for a key that has created very many, all disabled, without reading all of them', async () => {
     let pages = 0;
     const test = await openTestKeys({
       repository: (repository) => ({

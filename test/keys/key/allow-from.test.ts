@@ -51,7 +51,7 @@ describe('the networks that a key may be used from', () => {
     assert.match(messageOf(`${'1'.repeat(50_000)}/8`) ?? '', /^"1{60}…" is not a network\./);
   });
 
-  it('have no bits beyond their prefix, of which it is not clear what was meant', () => {
+  it('have no bits beyond their prefix, since these are ambiguous', () => {
     for (const [text, network, address] of [
       ['10.1.2.3/8', '10.0.0.0/8', '10.1.2.3'],
       ['192.0.2.255/31', '192.0.2.254/31', '192.0.2.255'],
@@ -88,7 +88,7 @@ describe('the networks that a key may be used from', () => {
 });
 
 describe('a list of networks', () => {
-  it('has the addresses of its own family alone, of which IPv4 within IPv6 is one of IPv4', () => {
+  it('has the addresses of its own family alone; IPv4 within IPv6 counts as IPv4', () => {
     const includes = (network: string, address: string) => new Networks([network]).includes(address);
     for (const address of ['1.2.3.4', '::ffff:1.2.3.4', '::ffff:0102:0304', '0:0:0:0:0:ffff:1.2.3.4']) {
       assert.equal(includes('::/0', address), false, address);

@@ -25,7 +25,7 @@ describe('the skeleton of a name', () => {
 });
 
 describe('the likeness of two names', () => {
-  it('is told with the characters by which they differ, if each has some of its own', () => {
+  it('is shown with the characters that differ, if each has some of its own', () => {
     const same = (name: string, other: string) => `The name "${name}" looks like that of the API key "${other}"`;
     assert.equal(
       describeLikeness('bum', 'burn'),

@@ -28,7 +28,7 @@ describe('roles', () => {
     assert.equal(issue?.message, '"superuser" is not a role. The roles are ADMIN, CONNECT, VIEWER and GUEST.');
   });
 
-  it('that stand in one item are told to be separated', () => {
+  it('in one item get an error that says to separate them', () => {
     for (const [item, list] of [
       ['VIEWER guest', 'VIEWER,GUEST'],
       ['VIEWER;GUEST', 'VIEWER,GUEST'],

@@ -29,7 +29,7 @@ describe('the meaning of permissions', () => {
     assert.deepEqual(groupByAction([]), []);
   });
 
-  it('is told in a few words, with the codes that they stand for', () => {
+  it('is a few words, with the codes that they stand for', () => {
     const permissions = ['DOCKER:UPDATE_ANY', 'VMS:READ_OWN', 'DISK:READ_ANY', 'ACTIVATION_CODE:READ_ANY'];
     assert.deepEqual(wordsOfGrants({ roles: ['VIEWER', 'DEPLOYER'], permissions }), [
       { words: 'Reads everything except credentials', codes: ['VIEWER'] },

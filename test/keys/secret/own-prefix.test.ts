@@ -24,7 +24,7 @@ describe('a secret with a start of its own', () => {
     assert.equal(readSecret(secret.text.replace('acme', 'svc')), undefined);
   });
 
-  it('is shown with its start, by which its public id is found again', () => {
+  it('is shown with its start, and its public id can be found again', () => {
     assert.match(shown, /^acme_[0-9A-Za-z]{12}_…$/);
     assert.equal(publicIdOfPrefix(shown), secret.publicId);
     assert.notEqual(secret.publicId, publicIdOfPrefix(shown.replace('acme', 'svc')));

@@ -17,7 +17,7 @@ describeAlwaysOnEach('questions about keys', () => {
     }
   });
 
-  it('tell the names that a new one looks like, in the form in which it would be stored', async () => {
+  it('return the names that a new one looks like, as it would be stored', async () => {
     await test.keys.create({ name: 'Admin', roles: ['GUEST'] }, OPERATOR);
     assert.deepEqual(await test.keys.findConfusableNames(' \u0410dmin '), [{ name: '\u0410dmin', others: ['Admin'] }]);
   });

@@ -230,7 +230,7 @@ describe('svc-api edge', () => {
     assert.ok(accepted >= 30, `${accepted}`);
   });
 
-  it('is refused by what it is told', async () => {
+  it('is refused with options that do not fit', async () => {
     const { secret } = await create('No edge');
     const file = join(tempFolder(), 'no-edge.key');
     writeFileSync(file, secret, { mode: 0o600 });

@@ -137,7 +137,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await until(async () => (await check(edge, key)) === 'ok');
   });
 
-  it('gives an edge that nobody asks for keys a lease before it answers, and changes do not wait for it', async () => {
+  it('gives an edge without requests a lease before it answers, and changes do not wait for it', async () => {
     const { apiKey, key } = await create('Key');
     const edge = await follow({}, { leaseMs: 3 * LEASE_MS, idleMs: 0 });
     await until(() =>

@@ -75,7 +75,7 @@ describe('a signal to apikey exec', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('leaves the key to expire where it is SIGKILL, which nobody can handle', async () => {
+  it('leaves the key to expire after SIGKILL, which cannot be handled', async () => {
     const running = await startExec(database, ['sh', '-c', `${SAY_WHO}; read line`], { flags: ['--ttl', '90s'] });
     running.process.kill('SIGKILL');
     const closed = running.ended;

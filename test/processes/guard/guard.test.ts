@@ -162,7 +162,7 @@ describe('guard', () => {
     await end;
   });
 
-  it('lets those with the permission pass, until it is told to stop', async () => {
+  it('lets requests with the permission pass, until it is stopped', async () => {
     const cli = testCli();
     const port = await startService();
     const { key } = await cli.given('Reader', { permissions: ['DASHBOARD:READ_ANY'] });

@@ -73,7 +73,7 @@ describe('plain prompts', () => {
       );
     });
 
-  it('list all again where a search found nothing, so that nobody has to give up', async () => {
+  it('list all again if a search found nothing', async () => {
     const cli = testCli();
     const terminal = start(cli, ['apikey', 'create', 'CI', '--description', '', '--expires-in', '1d']);
     await terminal.answer('nothing for none: ', `3${enter}`);

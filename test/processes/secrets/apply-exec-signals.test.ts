@@ -80,7 +80,7 @@ describe('a signal to apply --exec', () => {
     });
   }
 
-  it('goes to the command once where a terminal sends it to both, and is told though all was handed over', async () => {
+  it('goes to the command once if a terminal sends it to both, and is reported though all was handed over', async () => {
     test.declare('keys: [{name: One, roles: [GUEST]}]');
     const counting = `
       let count = 0;

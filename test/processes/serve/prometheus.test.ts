@@ -100,7 +100,7 @@ describe("Prometheus' own programs", () => {
     for (const { alert } of groups.flatMap(({ rules }) => rules)) assert.ok(tested.includes(alert), alert);
   });
 
-  it('scrape a server, of which each panel of the dashboard has something to show', async () => {
+  it('scrape a server, and each panel of the dashboard has something to show', async () => {
     const { url, metrics, secret } = await serve();
     const folder = tempFolder();
     const config = parse(readFileSync(join(GRAFANA, 'prometheus.yml'), 'utf8')) as {

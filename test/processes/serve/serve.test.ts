@@ -189,7 +189,7 @@ describe('serve', () => {
     }
   });
 
-  it('answers a form of the console once, whichever of its workers are sent it, and logs no secret', async () => {
+  it('answers a form of the console once, even if several workers get it, and logs no secret', async () => {
     const cli = testCli();
     const { key } = await cli.given('Ada', { roles: ['ADMIN'] });
     const { url, child, end } = await serve(cli, ['--port', '0', '--workers', '3'], { LOG_LEVEL: 'debug' });
@@ -245,7 +245,7 @@ describe('serve', () => {
     }
   });
 
-  it('keeps running when nobody reads the address, and logs no secret at trace', async () => {
+  it('keeps running if its address is not read, and logs no secret at trace', async () => {
     const cli = testCli();
     const { key } = await cli.given('Reader');
     const { url, child, end } = await serve(cli, ['--port', '0'], { LOG_LEVEL: 'trace' });

@@ -155,7 +155,7 @@ describe('what operators see of serve', () => {
     open.destroy();
   });
 
-  it('is not even run where nobody asks for it', async () => {
+  it('does not even run unless enabled', async () => {
     const folder = tempFolder();
     const server = await start([], { env: { NODE_V8_COVERAGE: folder } });
     assert.equal(await server.ask(), 200);
@@ -166,7 +166,7 @@ describe('what operators see of serve', () => {
   });
 
   for (const processes of [1, 2])
-    it(`ends soon where nobody takes its spans, by processes: ${processes}`, async () => {
+    it(`ends soon if its spans are not received, by processes: ${processes}`, async () => {
       let attempts = 0;
       const receiver = createServer((_, outgoing) => {
         attempts += 1;

@@ -192,7 +192,7 @@ describeOn('postgres', 'the workers of a machine', () => {
     return all;
   };
 
-  it('hear of changes by one connection, and have two while nobody asks anything', async () => {
+  it('hear of changes by one connection, and have two while idle', async () => {
     const { key } = await cli.given('CI');
     assert.deepEqual([...new Set(await answers(key))], [200]);
     await until(async () => {

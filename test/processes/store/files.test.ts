@@ -61,7 +61,7 @@ describe("the store's files", () => {
     await store.close();
   });
 
-  it('let a group read an existing one that a group may read, and nobody one that all may read', async () => {
+  it('let a group read an existing one that the group may read, and close one that all may read', async () => {
     for (const [mode, expected] of [
       [0o640, 0o640],
       [0o644, 0o600],

@@ -130,7 +130,7 @@ describe('a store that another process writes', () => {
     await assert.rejects(openStore({ database: path, lockWaitMs: 3_600_000 }), { code: 'STORE_CORRUPT' });
   });
 
-  it('lets nobody come between what a transaction reads and what it writes', async () => {
+  it('lets no other write come between the reads and writes of a transaction', async () => {
     const store = await openStore({ database: tempStore() });
     const other = new Database(store.location, { timeout: 0 });
     await store.repository.write(async (writer) => {

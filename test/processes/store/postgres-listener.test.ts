@@ -171,7 +171,7 @@ describeOn('postgres', 'a store that listens', () => {
       await until(() => here.keys.authenticator.findVerified(digestSecret(secret)) === undefined);
   });
 
-  it('forgets all keys at a notification that it cannot read: anybody who may connect can send one', async () => {
+  it('forgets all keys at an unreadable notification, which anyone with a connection can send', async () => {
     for (const payload of ['[]', '5', '{}'])
       await changeDirectly(database, `select pg_notify('svc_api_changed_keys', '${payload}')`);
     const noId = "json_build_object('schema', current_schema(), 'keys', json_build_array('x'))::text";

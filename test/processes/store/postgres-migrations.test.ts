@@ -26,7 +26,7 @@ describeOn('postgres', 'the tables of a store', () => {
     await store.close();
   });
 
-  it('are made once: only the first to open it is told that the store is new', async () => {
+  it('are made once: only the first one to open it learns that the store is new', async () => {
     const database = postgresStore();
     const stores = await Promise.all(Array.from({ length: 5 }, () => openStore({ database })));
     assert.equal(stores.filter(({ created }) => created).length, 1);

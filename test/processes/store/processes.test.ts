@@ -23,7 +23,7 @@ describe('processes that write at once', () => {
     await store.close();
   });
 
-  it('of whom 4 want one name: one gets it', async () => {
+  it('and 4 of them want one name: one gets it', async () => {
     const database = tempStore();
     const results = await Promise.all(Array.from({ length: 4 }, () => create(database, 'CI')));
     const [winners, losers] = [results.filter(({ code }) => code === 0), results.filter(({ code }) => code !== 0)];

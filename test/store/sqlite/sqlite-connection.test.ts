@@ -26,7 +26,7 @@ describe('a connection to a store in a file', () => {
     }
   });
 
-  it('runs nothing that somebody has hidden in the file and that reaches beyond it', async () => {
+  it('runs nothing hidden in the file that reaches beyond it', async () => {
     const database = tempStore();
     await (await openTestKeys({ asServer: true, database })).store.close();
     await changeDirectly(

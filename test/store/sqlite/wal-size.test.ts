@@ -9,7 +9,7 @@ const LIMIT = 4 * 1024 * 1024;
 
 describeOn('sqlite', 'the -wal of a store', () => {
   for (const asServer of [false, true])
-    it(`grows while somebody reads, and shrinks again afterwards (${asServer ? 'a server' : 'a command'})`, async () => {
+    it(`grows during a read, and shrinks again afterwards (${asServer ? 'a server' : 'a command'})`, async () => {
       const test = await openTestKeys({ asServer });
       const bytes = () => statSync(`${test.database}-wal`).size;
       const reader = new Database(test.database, { readonly: true });

@@ -27,7 +27,7 @@ const PROGRAM = `
   process.stdout.write(apiKey.name);
 `;
 
-describe('the thread in which a server writes', () => {
+describe("the thread for a server's writes", () => {
   it('fails the change that it dies of, which is rolled back, and is started again by the next one', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
     const started = nextWorker();

@@ -78,7 +78,7 @@ describe('an application that describes itself at the URL that is its id', () =>
     assert.equal((await documentsWith().find(id)).name, 'localhost');
   });
 
-  it('is one without a secret where that is among the ways in which it can prove itself', async () => {
+  it('has no secret, if it names that as a method of authentication', async () => {
     for (const preferred of ['private_key_jwt', 'client_secret_basic', 'client_secret_post']) {
       says({
         client_name: 'ChatGPT',
@@ -181,7 +181,7 @@ describe('an application that describes itself at the URL that is its id', () =>
     assert.equal(asked, 1);
   });
 
-  it('is refused with the address, which anybody could ask for only if that says nothing of a network', async () => {
+  it('is refused with its address, unless that would reveal a private network to any client', async () => {
     const { host } = new URL(id);
     for (const [allowed, address, isTold] of [
       [[host], '10.1.2.3', true],
@@ -198,7 +198,7 @@ describe('an application that describes itself at the URL that is its id', () =>
     }
   });
 
-  it('is resolved by DNS: by what there is of both families, and no longer than anybody waits', async () => {
+  it('is resolved by DNS in both address families, within a time limit', async () => {
     // Resolves the IPv4 address of one name, and does not answer for others.
     const dns = createSocket('udp4', (question, { port, address }) => {
       const end = question.indexOf(0, 12) + 5;
@@ -223,7 +223,7 @@ describe('an application that describes itself at the URL that is its id', () =>
     dns.close();
   });
 
-  it('is resolved with one other at once, also of those for whom nobody waits any more', async () => {
+  it('is resolved with one other at a time, counting abandoned ones', async () => {
     const names: string[] = [];
     const answers: (() => void)[] = [];
     const resolve = (host: string) => {

@@ -84,7 +84,7 @@ describeOnEach('a client of oauth4webapi', () => {
     assert.equal((await query(test.url, token.access_token, '{ online }')).status, 401);
   });
 
-  it('gets a key by the page that it sends a person to, and is told by whom', async () => {
+  it('gets a key through the approval page, and learns which server gave it', async () => {
     const server = await discover();
     const [verifier, state] = [generateRandomCodeVerifier(), generateRandomState()];
     const address = new URL(server.authorization_endpoint!);

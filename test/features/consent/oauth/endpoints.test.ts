@@ -206,7 +206,7 @@ describe('the endpoints for applications', () => {
     assert.deepEqual([body['scope'], body['expires_in']], ['DOCKER:READ_ANY', 3600]);
   });
 
-  it('end a key with that of whoever agreed, where nobody has set an end', async () => {
+  it('end a key together with the approving key, if no expiry was set', async () => {
     const fields = { name: 'Bert', roles: ['ADMIN'], expiresIn: '2h' };
     const { secret: key } = await createPrincipal(test.keys, fields);
     const device = await askDevice(test.url, { key_expires_in: '30m' });
@@ -306,7 +306,7 @@ describe('the endpoints for applications', () => {
   });
 });
 
-describe('the ways in which applications may ask', () => {
+describe('the ways of applications to request a key', () => {
   let test: TestService;
   afterEach(() => test.stop());
 

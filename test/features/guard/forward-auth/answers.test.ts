@@ -255,7 +255,7 @@ describe('a request to an MCP server', () => {
   });
 });
 
-describe('whoever asks', () => {
+describe('a proxy that asks', () => {
   it('is not believed from an address that is not trusted', async () => {
     const routes = [routeTo('/**', { kind: 'open' })];
     const server = await startAskedServer({ config: { routes }, trust: ['192.0.2.0/24', '2001:db8::/32'] });

@@ -15,7 +15,7 @@ import {
  * The request of each proxy for a client that follows the advisory. `test/proxies` tests four of the proxies
  * themselves.
  */
-describe('what others were got around by gets nobody around it, by exact requests', () => {
+describe('known bypasses of other software do not work here, by exact requests', () => {
   let server: AskedServer;
   let guest: string;
   before(async () => {
@@ -109,7 +109,7 @@ describe('what others were got around by gets nobody around it, by exact request
           await expectRefused('/admin/x', line);
       });
 
-      it('headers by which some services take a request for another one, where routes decide', async () => {
+      it('headers that some services read as another request, if routes decide', async () => {
         for (const line of [
           'X-HTTP-Method-Override: DELETE',
           'X-HTTP-Method: DELETE',
@@ -130,7 +130,7 @@ describe('what others were got around by gets nobody around it, by exact request
         assert.equal((await server.send(required)).status, 200);
       });
 
-      it('a query by which some services take a request for one with another method', async () => {
+      it('a query that some services read as another method', async () => {
         const asked = (target: string, method: string) => withHeaders(ask({ target, method }), guest);
         assert.equal((await server.send(asked('/methods/x?a=_method', 'POST'))).status, 200);
         assert.equal((await server.send(asked('/methods/x', 'DELETE'))).status, 403);

@@ -69,7 +69,7 @@ describe('what a request needs by its method', () => {
     assert.deepEqual(await passing('?permission=GRAFANA:CREATE_ANY', keys.CREATE_ANY!), METHODS);
   });
 
-  it('is told: to the service, and to a key that lacks it', async () => {
+  it('is reported to the service, and to a key that lacks it', async () => {
     const ask = (method: string, key: string) =>
       server.send(withHeaders(ASKING.nginx({ method }, '?resource=grafana'), key));
     assert.equal((await ask('PATCH', all)).headers.get('x-auth-permission'), 'GRAFANA:UPDATE_ANY');

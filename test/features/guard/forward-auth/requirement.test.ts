@@ -60,7 +60,7 @@ describe("what a proxy's configuration requires", () => {
     assert.deepEqual(await statuses('?key='), [200, 200, 200, 401]);
   });
 
-  it('is told to the service: the permissions that were needed', async () => {
+  it('is reported to the service: the required permissions', async () => {
     const permissionOf = async (query: string) =>
       (await server.send(withHeaders(ASKING.nginx({}, query), keys['editor']!))).headers.get('x-auth-permission');
     assert.equal(await permissionOf(`?permission=${READ}&permission=${UPDATE}`), `${READ},${UPDATE}`);
@@ -68,7 +68,7 @@ describe("what a proxy's configuration requires", () => {
     assert.equal(await permissionOf('?key'), '');
   });
 
-  it('is told to a key that lacks it', async () => {
+  it('is reported to a key that lacks it', async () => {
     const { status, headers, body } = await server.send(
       withHeaders(ASKING.nginx({}, `?permission=${READ}&permission=${UPDATE}`), keys['other']!),
     );
@@ -107,7 +107,7 @@ describe("what a proxy's configuration requires", () => {
     ['?permission=GRAFANA:READ_ANY&method=any', /"method" in the endpoint's URL is unknown/],
     ['', /declare routes in svc-api.yaml, or add \?permission=RESOURCE:ACTION to the URL that the proxy asks/],
   ] as const) {
-    it(`lets nobody pass, and the log say why, if the URL has ${query === '' ? 'none' : `"${query}"`}`, async () => {
+    it(`lets no request pass, and logs why, if the URL has ${query === '' ? 'none' : `"${query}"`}`, async () => {
       const own = await startAskedServer();
       const { key: secret } = await own.keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR);
       const { status, body } = await own.send(withHeaders(ASKING.nginx({}, query), keyLine(secret)));

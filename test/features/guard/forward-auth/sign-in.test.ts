@@ -68,7 +68,7 @@ for (const proxy of ALL_PROXIES)
       assert.equal((await server.send(withHeaders(other, `cookie: ${cookie}`))).status, 401);
     });
 
-    it('tells the proxy the cookies of the service, whoever comes', async () => {
+    it('tells the proxy the cookies of the service, for every caller', async () => {
       const cookies = 'x=1; svc_api_session=2; y=3; __Host-svc_api_session_lax=4';
       const byKey = await asked({ cookie: cookies, authorization: `Bearer ${secret}` });
       assert.deepEqual([byKey.status, byKey.headers.get('cookie')], [200, 'x=1; y=3']);
@@ -103,7 +103,7 @@ for (const proxy of ALL_PROXIES)
       assert.match(program.body, /^\{"errors"/);
     });
 
-    it('answers a form of somebody without a session by a page, or by where that is', async () => {
+    it('answers a form without a session by a page, or by its address', async () => {
       const referer = `https://${SITE}/edit?id=1`;
       const asking = ASKING[proxy]({ method: 'POST', target: '/save' }, '?key');
       const own = asking.headers.filter((line) => !/^(?:accept|sec-)/i.test(line));

@@ -157,7 +157,7 @@ describe('who may pass the guard', () => {
     assert.deepEqual([[...used.keys()], usage.get(principal.apiKey.id)?.uses], [[READ], 2]);
   });
 
-  it('is held to the limits of the key, which the answer tells, whoever gives it', async () => {
+  it('is held to the limits of the key, which every answer shows', async () => {
     const { key: secret } = await service.keys.create(
       { name: 'Limited', permissions: [READ], limits: ['2/h'] },
       OPERATOR,
@@ -219,14 +219,14 @@ describe('who may pass the guard', () => {
       assert.equal((await get(url, {}, '/read/1')).status, 401);
     });
 
-    it('is anybody on an open one, whom the service knows as nobody, and who gives it no key', async () => {
+    it('needs no key on an open one: the service sees no caller, and gets no key', async () => {
       const forged = { 'X-Auth-Roles': 'ADMIN', ...bearer() };
       const { status, headers } = await get(url, forged, '/public/1');
       const names = ['x-auth-key-id', 'x-auth-key-name', 'x-auth-roles', 'x-auth-permission', 'authorization'];
       assert.deepEqual([status, names.map((name) => headers![name])], [200, ['', '', '', '', undefined]]);
     });
 
-    it('is nobody where the path has characters of a stricter one in another form of Unicode', async () => {
+    it('is refused if the path is a stricter one in another Unicode form', async () => {
       for (const [path, expected] of [
         ['/public/caf%C3%A9/x', 401],
         ['/public/cafe%CC%81/x', 403],
@@ -255,7 +255,7 @@ describe('who may pass the guard', () => {
       await raw.receives('HTTP/1.1 401 ');
     });
 
-    it('is nobody where there is none', async () => {
+    it('is refused if there is none', async () => {
       const { status, error } = await get(url, bearer(), '/other');
       assert.deepEqual([status, error?.message], [403, 'Request refused: no route matches.']);
       const { fields } = lines[0]!;
@@ -270,7 +270,7 @@ describe('who may pass the guard', () => {
       '/public;a',
       '/public/%252e',
     ]) {
-      it(`is nobody for ${path}: what the service makes of it cannot be known (GHSA-p224-6x5r-fjpm)`, async () => {
+      it(`is refused for ${path}: services can read it in several ways (GHSA-p224-6x5r-fjpm)`, async () => {
         const raw = connectRaw(url);
         raw.request(`GET ${path} HTTP/1.1`, 'Host: a', service.authorization);
         await raw.receives(/^HTTP\/1\.1 403 /);
@@ -278,14 +278,14 @@ describe('who may pass the guard', () => {
       });
     }
 
-    it('is nobody who asks the service by the query for a method that another route is for', async () => {
+    it('is refused if its query asks the service for a method with another route', async () => {
       assert.equal((await get(url, bearer(), '/read/1?_method=PUT')).status, 200);
       const { status, error } = await get(url, bearer(), '/read/1?a&_method=post');
       const message = 'Request refused: the query asks for POST, which falls under another rule.';
       assert.deepEqual([status, error?.message], [403, message]);
     });
 
-    it('is nobody who asks the service for another method or path than the route is found by', async () => {
+    it("is refused if it asks the service for another method or path than its route's", async () => {
       const forms = [
         'X-HTTP-Method-Override: DELETE',
         'X_HTTP_METHOD_OVERRIDE: DELETE',

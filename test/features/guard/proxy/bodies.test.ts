@@ -200,7 +200,7 @@ describe('the body of a request', () => {
       assert.ok(!raw.received.includes('after'), raw.received);
     });
 
-    it('is deleted, also where nothing more comes: its client is told, and both connections close', async () => {
+    it('is deleted, even if nothing more comes: its client gets an answer, and both connections close', async () => {
       const key = await createChild(service.keys, { permissions: [PERMISSION] });
       const raw = connectRaw(service.url);
       raw.request('POST /late HTTP/1.1', 'Host: a', `Authorization: Bearer ${key.secret}`, 'Content-Length: 10');

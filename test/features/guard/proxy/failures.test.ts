@@ -42,7 +42,7 @@ describe('a request that is passed on', () => {
     return raw;
   };
 
-  it('is answered 502 if nobody listens there, and the log says why', async () => {
+  it('is answered 502 if the service does not listen, and the log says why', async () => {
     const port = await freePort();
     const url = await service.beside({ upstream: { protocol: 'http:', host: '127.0.0.1', port } });
     const raw = open('GET / HTTP/1.1', [], url);

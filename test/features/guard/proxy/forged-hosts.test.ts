@@ -52,7 +52,7 @@ describe('a service that believes every header of a proxy', () => {
     'X-Host: admin.example',
   ];
 
-  it('sees the host by which a request was judged, by whatever combination of forged ones', async () => {
+  it('sees the host that the request was judged by, for any combination of forged ones', async () => {
     for (let chosen = 0; chosen < 2 ** FORGED.length; chosen += 1) {
       const lines = FORGED.filter((_, index) => chosen & (1 << index));
       // All combinations of the first five, with all or none of the others.

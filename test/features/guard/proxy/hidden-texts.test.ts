@@ -69,7 +69,7 @@ describe('a text that is hidden', () => {
       }
     });
 
-  it('is found among bytes of all kinds, of which none is changed', async () => {
+  it('is found among bytes of all kinds, which do not change', async () => {
     const random = new Random(1);
     const noise = () =>
       Buffer.from(Array.from({ length: 5000 }, () => Math.floor(random.next() * 256))).toString('latin1');

@@ -78,7 +78,7 @@ describe('a hostile request', () => {
     }
   });
 
-  describe('of which it is not clear where it is going', () => {
+  describe('with an ambiguous destination', () => {
     for (const [what, lines] of Object.entries({
       'two Hosts': ['GET / HTTP/1.1', 'Host: a', 'host: b'],
       'no Host': ['GET / HTTP/1.1'],

@@ -163,7 +163,7 @@ describe('the headers of a request that is passed on', () => {
     ];
     const lines = BELIEVED.map((name) => `${name}: forged`);
 
-    it('one in which services believe a proxy, unless the upstream is to get it', async () => {
+    it('one that services trust from a proxy, unless the upstream is to get it', async () => {
       assert.ok(!(await headersOf(lines)).includes('forged'));
       const passHeaders = ['x-forwarded-user', 'x-webauth-user', 'x-auth-request-user'];
       const passing = await service.beside({ passHeaders });
@@ -176,7 +176,7 @@ describe('the headers of a request that is passed on', () => {
       assert.ok(!(await headersOf(lines, untrusting)).includes('forged'));
     });
 
-    it('the second header of a pair of which the first one is the key', async () => {
+    it('the second header of a pair if the first one is the key', async () => {
       const credentials = [{ header: 'cf-access-client-secret' }] as const;
       const pair = ['CF-Access-Client-Id: id', `CF-Access-Client-Secret: ${service.secret}`];
       const url = await service.beside({ credentials });
@@ -380,7 +380,7 @@ describe('the headers of a request that is passed on', () => {
       }
     });
 
-    it('and nothing of what anybody else says, however it is written', async () => {
+    it('and nothing that others say, in any spelling', async () => {
       const untrusting = await service.beside({ trust: new Networks(['192.0.2.0/24']) });
       const user = 'X-Forwarded-User: root';
       const headers = await headersOf([...EARLIER, ...VARIANTS, user], untrusting);

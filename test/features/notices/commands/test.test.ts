@@ -120,7 +120,7 @@ describe('notices test', () => {
     assert.ok(tried!.durationMs >= 190, String(tried!.durationMs));
   });
 
-  it('says that nobody listens', async () => {
+  it('reports that nothing listens', async () => {
     const { port } = receiver;
     await receiver.stop();
     declare(`http://127.0.0.1:${port}/hooks?token=t0ken`);

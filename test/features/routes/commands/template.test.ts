@@ -5,7 +5,7 @@ import { configFile } from '../../../support/config-file.ts';
 const template = (...args: string[]) => testCli().run(['routes', 'template', ...args]);
 
 describe('routes template', () => {
-  it('prints a configuration of which everything holds, for the place that is given', async () => {
+  it('prints a valid configuration for the given place', async () => {
     const { stdout, stderr, code } = await template(
       'sonarr',
       '--upstream',
