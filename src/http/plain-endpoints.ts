@@ -68,7 +68,13 @@ export interface NamedCommands {
 /** The commands of our own program. */
 export const OWN_COMMANDS: NamedCommands = { create: 'svc-api apikey create', login: 'svc-api login' };
 
-const pageWith = (links: readonly HomeLink[], { create }: NamedCommands) => `<!doctype html>
+/** @param at the path of the page, as a URL has it */
+const pageWith = (
+  at: string,
+  links: readonly HomeLink[],
+  { create }: NamedCommands,
+  root = withoutSlash(at),
+) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -78,18 +84,27 @@ const pageWith = (links: readonly HomeLink[], { create }: NamedCommands) => `<!d
 <h1>svc-api</h1>
 <p>This is a GraphQL service for programs. It answers requests with a valid API key.</p>
 <dl>
-<dt><code>POST /graphql</code></dt>
+<dt><code>POST ${root}/graphql</code></dt>
 <dd>GraphQL, with <code>Authorization: Bearer &lt;API key&gt;</code> and <code>Content-Type: application/json</code>;
-queries also by <code>GET /graphql?query=…</code></dd>
-<dt>${HEALTH_PATHS.map((path) => `<code>GET ${path}</code>`).join(', ')}</dt>
+queries also by <code>GET ${root}/graphql?query=…</code></dd>
+<dt>${HEALTH_PATHS.map((path) => `<code>GET ${root}${path}</code>`).join(', ')}</dt>
 <dd>whether it is alive, and whether its key store answers; without a key</dd>
 </dl>
-${links.map(({ path, says }) => `<p>${says} <a href="${path.slice(1)}/">${path.slice(1)}</a>.</p>`).join('\n')}
+${links.map(({ path, says }) => `<p>${says} <a href="${below(at, path)}/">${path.slice(1)}</a>.</p>`).join('\n')}
 <p>To get a key, ask the administrator, or run <code>${create}</code> on the server. The documentation is in the folder
 <code>docs</code> of the package <code>svc-api</code>; <code>docs/http.md</code> is about this interface.</p>
 </main>
 </html>
 `;
+
+function withoutSlash(path: string): string {
+  return path.replace(/\/$/, '');
+}
+
+/** A relative address below the page, which also works if a proxy removes the start of the path. */
+function below(at: string, path: string): string {
+  return `.${withoutSlash(at.slice(at.lastIndexOf('/')))}${path}`;
+}
 
 /** The page loads, runs and sends nothing, and cannot be framed. */
 const POLICY = [
@@ -120,15 +135,15 @@ export function addHomePage(
   app: Hono<BearerEnv>,
   { links, commands }: { links: readonly HomeLink[]; commands: NamedCommands },
 ): void {
-  const page = (): Reply => ({ ...HTML, text: pageWith(links, commands) });
-  const json = () =>
+  const page = (at: string): Reply => ({ ...HTML, text: pageWith(at, links, commands) });
+  const json = (root: string): Reply =>
     jsonReply(
       {
         service: 'svc-api',
-        graphql: '/graphql',
+        graphql: `${root}/graphql`,
         authorization: 'Bearer <API key>',
-        ...Object.fromEntries(links.map(({ path }) => [path.slice(1), path])),
-        health: HEALTH_PATHS,
+        ...Object.fromEntries(links.map(({ path }) => [path.slice(1), `${root}${path}`])),
+        health: HEALTH_PATHS.map((path) => `${root}${path}`),
         documentation: 'docs/http.md in the package svc-api',
       },
       { Vary: 'Accept' },
@@ -136,7 +151,9 @@ export function addHomePage(
   app.get('/', (c) => {
     const accept = c.req.header('accept') ?? '*/*';
     const best = new Negotiator({ headers: { accept } }).mediaType([JSON_TYPE, 'text/html']);
-    return respond(c, best === 'text/html' ? page() : json());
+    // The URL has no characters that HTML would take for more than text.
+    const at = new URL(c.req.url).pathname;
+    return respond(c, best === 'text/html' ? page(at) : json(withoutSlash(at)));
   });
 }
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { Hono } from 'hono';
+import { createApp } from '../../src/service/create-app.ts';
+import { NO_LOG } from '../../src/log.ts';
 import { packageVersion } from '../../src/version.ts';
 import { startTestService, type TestService } from '../support/server.ts';
 
@@ -59,5 +62,22 @@ describe('the page at /', () => {
     const { status, headers, text } = await ask('text/html', 'HEAD');
     assert.deepEqual([status, headers.get('content-type'), text], [200, 'text/html; charset=utf-8', '']);
     assert.equal((await ask('*/*', 'POST')).status, 404);
+  });
+
+  it('names the addresses of an app that is mounted in another one', async () => {
+    const app = await createApp({ keys: test.keys, log: NO_LOG, console: true });
+    const host = new Hono({ strict: false }).route('/:tenant/keys', app);
+    const open = async (path: string, accept: string) => (await host.request(path, { headers: { accept } })).text();
+    const { graphql, health } = JSON.parse(await open('/acme/keys', '*/*')) as Record<string, unknown>;
+    assert.deepEqual([graphql, health], ['/acme/keys/graphql', ['/acme/keys/healthz', '/acme/keys/readyz']]);
+    for (const [path, link] of [
+      ['/acme/keys', './keys/console/'],
+      ['/acme/keys/', './console/'],
+    ] as const) {
+      const text = await open(path, 'text/html');
+      assert.match(text, /POST \/acme\/keys\/graphql/);
+      assert.ok(text.includes(`href="${link}"`), text);
+    }
+    assert.doesNotMatch(await open('/%22%3E<script>"/keys', 'text/html'), /<script|"\/keys/);
   });
 });
