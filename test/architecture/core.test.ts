@@ -54,7 +54,7 @@ describe('the core', () => {
 });
 
 describe('the features of svc-api', () => {
-  it('have names of their own, and come after those that they need', () => {
+  it('have distinct names, and are listed after those that they need', () => {
     const names = FEATURES.map(({ name }) => name);
     assert.deepEqual([...new Set(names)], names);
     for (const [at, { needs = [] }] of FEATURES.entries())

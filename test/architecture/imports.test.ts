@@ -160,7 +160,7 @@ describe('imports', () => {
     assert.deepEqual([...there].toSorted(), ROOMS_OF_KEYS.toSorted());
   });
 
-  it('of a room that has an index.ts go through it, except of what is loaded alone, by import()', () => {
+  it('of a room with an index.ts go through it, except for parts that are loaded separately by import()', () => {
     const doors = new Set(
       SOURCES.filter((path) => path.endsWith('/index.ts') && !/\/commands\/|^src\/features\/index\.ts$/.test(path)),
     );
@@ -207,7 +207,7 @@ describe('imports', () => {
     assert.deepEqual(documented, ROOMS_OF_KEYS);
   });
 
-  it('of what executes operations are of packages alone', () => {
+  it('of the code that executes operations are packages only', () => {
     const room = 'src/graphql/execution/';
     const out = IMPORTS.filter(({ from, to }) => from.startsWith(room) && /^src\/(?!graphql\/execution\/)/.test(to));
     assert.deepEqual(out, []);
@@ -241,7 +241,7 @@ describe('imports', () => {
     }
   });
 
-  it('of whatever kind form no cycle', () => {
+  it('of any kind form no cycle', () => {
     const graph = Map.groupBy(IMPORTS, ({ from }) => from);
     assert.deepEqual(cycleIn(new Map([...graph].map(([from, all]) => [from, all.map(({ to }) => to)]))), []);
   });

@@ -67,7 +67,7 @@ describeOnEach('a search of the audit log', () => {
   afterEach(() => store.close());
 
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
-  it(`finds what a plain filter finds (SEED=${seed})`, async () => {
+  it(`finds the same as a simple filter (SEED=${seed})`, async () => {
     const random = new Random(seed);
     const drafts = Array.from({ length: ENTRIES }, () => draftOf(random));
     await store.repository.write((writer) => writer.appendToAuditLog(drafts));

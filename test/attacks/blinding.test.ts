@@ -271,7 +271,7 @@ describeOnEach('an attacker who can write to the store', () => {
     assert.deepEqual(await verified(head), ['broken', 2]);
   });
 
-  it('prunes what a kept head names: it cannot be compared, and that is said', async () => {
+  it('prunes the entry of a kept head: it cannot be compared, and the result says so', async () => {
     const head = await headOf();
     await create('C');
     test.time.now += 2000;
@@ -328,7 +328,7 @@ describeOnEach('an attacker who can write to the store', () => {
     assert.deepEqual(await verified(), ['broken', 4]);
   });
 
-  it('changes an entry of a log with a key, where the key is not at hand: it cannot be verified, and that is said', async () => {
+  it('changes an entry of a log with a key: without the key, it cannot be verified, and the result says so', async () => {
     await useKey();
     await create('C');
     await test.store.close();

@@ -202,7 +202,7 @@ describeOnEach('an attack on the way to a key', () => {
       }
     });
 
-    it('who may create no key, gets none', async () => {
+    it('who may create no keys gets no key', async () => {
       const { secret } = await createPrincipal(test.keys, { name: 'Reader', roles: ['VIEWER'] });
       const { fields } = await openPage(authorizeUrl(test.url));
       const { status, text } = await agree(test.url, fields, secret);
@@ -222,7 +222,7 @@ describeOnEach('an attack on the way to a key', () => {
       'was deleted': (id) => test.keys.delete([id], OPERATOR),
     };
     for (const [what, change] of Object.entries(changes))
-      it(`whose key ${what} since, gets none`, async () => {
+      it(`whose key ${what} since gets no key`, async () => {
         const { code, verifier } = await newCode();
         const { device_code: device } = await agreedDevice();
         await change(principal.apiKey.id);
@@ -231,7 +231,7 @@ describeOnEach('an attack on the way to a key', () => {
         assert.deepEqual((await test.keys.list({ search: 'Grafana sync' }, OPERATOR)).keys, []);
       });
 
-    it('by a key that may not be used from there, or is over its limit, gets none', async () => {
+    it('by a key from outside its networks, or over its limit, gets no key', async () => {
       const { id } = principal.apiKey;
       await test.keys.update(id, { allowFrom: ['10.0.0.0/8'] }, OPERATOR);
       const { fields } = await openPage(authorizeUrl(test.url));
@@ -244,7 +244,7 @@ describeOnEach('an attack on the way to a key', () => {
       assert.deepEqual([over.status, over.headers.has('retry-after')], [429, true]);
     });
 
-    it('by a previous secret, gets none', async () => {
+    it('by a previous secret gets no key', async () => {
       await test.keys.rotate(principal.apiKey.id, { grace: '1h' }, OPERATOR);
       const { fields } = await openPage(authorizeUrl(test.url));
       const { status, text } = await agree(test.url, fields, approver);
@@ -260,7 +260,7 @@ describeOnEach('an attack on the way to a key', () => {
       assert.equal(await accepts(body['access_token']), false);
     });
 
-    it('and was refused afterwards, gets none', async () => {
+    it('and was then refused gets no key', async () => {
       const { device_code: device } = await agreedDevice();
       const [request] = await test.keys.feature(Consent).list(1, OPERATOR);
       await test.keys.feature(Consent).deny(request!, OPERATOR);
@@ -268,7 +268,7 @@ describeOnEach('an attack on the way to a key', () => {
     });
   });
 
-  it('finds neither a key nor a code in the log, which tells what was asked for and refused', async () => {
+  it('finds neither a key nor a code in the log, which has the requests and refusals', async () => {
     const { log, lines } = collectingLog();
     const logged = await startServer(test.keys, { clients: [APP], log });
     const device = await askDevice(logged.url);
@@ -342,7 +342,7 @@ describe('an attack on the pages where people decide', () => {
       assert.deepEqual([status, headers.get('location')], [400, null]);
     });
 
-    it('gets the state back as it was, on agreement and on refusal, and nothing where there was none', async () => {
+    it('gets the state back unchanged on approval and refusal, and none if there was none', async () => {
       const state = ' &=#?%20"ü';
       for (const [decision, name] of [
         ['approve', 'code'],
@@ -362,7 +362,7 @@ describe('an attack on the pages where people decide', () => {
   });
 
   describe('with a page', () => {
-    it('cannot change what was shown: the form names the request, and no more than that is granted', async () => {
+    it('cannot change what was shown: the form names the request, and nothing beyond it is granted', async () => {
       const { fields } = await openPage(authorizeUrl(test.url, { scope: 'ONLINE:READ_ANY' }));
       assert.deepEqual(
         fields.filter(([name]) => name === 'scope'),
@@ -428,7 +428,7 @@ describe('an attack on the pages where people decide', () => {
       assert.equal((await agree(test.url, slow, approver)).status, 404);
     });
 
-    it('is decided twice only by who may still agree', async () => {
+    it('is decided twice only by those who may still approve', async () => {
       const { fields } = await openPage(authorizeUrl(test.url));
       await agree(test.url, fields, approver);
       await test.keys.update(principal.apiKey.id, { permissions: [] }, OPERATOR);
@@ -504,7 +504,7 @@ describe('an attack on the pages where people decide', () => {
       assert.equal((await agree(test.url, fields, approver, own)).status, 303);
     });
 
-    it('is shown what a name holds as text', async () => {
+    it("shows a name's markup as text", async () => {
       const { text } = await openPage(`${test.url}/device?user_code=${encodeURIComponent('"><b>x</b>')}`);
       assert.doesNotMatch(text, /<b>/);
       assert.match(text, /&lt;b&gt;/);
@@ -597,7 +597,7 @@ describe('an attack on the pages where people decide', () => {
       assert.equal((await pollDevice(test.url, device.device_code)).status, 200);
     });
 
-    it('nothing, waits for a person, and polls at the given interval never fails, whatever others there do', async () => {
+    it('nothing, waits for a person, and polls at the given interval never fails, whatever others do there', async () => {
       const { device_code: code, user_code: userCode } = await askDevice(test.url);
       for (let count = 0; count < 119; count += 1) {
         for (let other = 0; other < 3; other += 1) await pollDevice(test.url, 'x'.repeat(43));
@@ -645,7 +645,7 @@ describe('an attack on the pages where people decide', () => {
       }
     });
 
-    it('what a request may be has ten tries a minute, before anything of it is read', async () => {
+    it('request codes has ten tries a minute, before anything is read', async () => {
       const junk = 'A '.repeat(4000);
       const doors: [string, () => Promise<{ status: number; headers: Headers; text: string }>][] = [
         ['device', () => postForm(`${test.url}/oauth/device_authorization`, { client_id: APP.id, scope: junk })],
@@ -700,7 +700,7 @@ describe('an attack on the pages where people decide', () => {
       for (let index = 2; index <= 3; index += 1) assert.equal((await askFrom(`198.51.100.${index}`)).status, 200);
     });
 
-    it('for what is typed is counted before that is read', async () => {
+    it('for typed codes is counted before the code is read', async () => {
       const typed = { user_code: 'x'.repeat(10_000), decision: 'deny' };
       const statuses = [];
       for (let count = 0; count < 11; count += 1) statuses.push((await postForm(`${test.url}/device`, typed)).status);

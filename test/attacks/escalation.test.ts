@@ -106,7 +106,7 @@ describeOnEach('attacks: escalation', () => {
       assert.deepEqual(await both(), ['Child', 'Grandchild']);
     });
 
-    it('is shown as what it is: status, effective permissions, and the parent key that takes them away', async () => {
+    it('is shown correctly: status, effective permissions, and the parent key that reduces them', async () => {
       const { id } = parent.principal.apiKey;
       await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);
       await test.keys.setEnabled(id, false, OPERATOR);
@@ -328,7 +328,7 @@ describeOnEach('attacks: escalation', () => {
   });
 
   describe('by a role', () => {
-    it('that means more elsewhere is granted by who holds the role, not by who holds what it means here', async () => {
+    it('with another meaning elsewhere is granted by holders of the role, not by holders of its permissions here', async () => {
       const single = await create('Single', 'ADMIN');
       const permissions = test.keys.catalog.permissionsOf('VIEWER');
       await test.keys.update(
@@ -345,7 +345,7 @@ describeOnEach('attacks: escalation', () => {
       await assert.rejects(test.keys.create(overwrite, by), FORBIDDEN);
     });
 
-    it('held on paper alone is not held: the parent keys must hold it, too', async () => {
+    it('held only on paper is not held: the parent keys must hold it, too', async () => {
       const above = await create('Above', 'VIEWER API_KEY:CREATE_OWN');
       const child = await create('Child', 'VIEWER API_KEY:CREATE_OWN', above.principal);
       const permissions = [...test.keys.catalog.permissionsOf('VIEWER'), 'API_KEY:CREATE_OWN'];

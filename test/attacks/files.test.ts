@@ -335,7 +335,7 @@ describe('a store file', () => {
   });
 
   if (IS_ROOT)
-    it('that is named is used by a user who may not enter the folder of HOME', async () => {
+    it('that is named is used by a user without access to the folder of HOME', async () => {
       const [home, folder] = [tempFolder(), tempFolder()];
       chmodSync(home, 0o700);
       chownSync(folder, NOBODY, NOBODY);

@@ -79,7 +79,7 @@ describe('a wide network that floods', () => {
   }
 });
 
-describe('what is counted by source', () => {
+describe('a count by source', () => {
   const time = { now: 0 };
   let counter: AttemptCounter;
   beforeEach(() => (counter = new AttemptCounter('20/m', () => time.now)));

@@ -60,7 +60,7 @@ describe('a server elsewhere', () => {
     servers.clear();
   });
 
-  it('that is not one of ours is an error, whatever it answers', async () => {
+  it('that is not one of ours causes an error, whatever it answers', async () => {
     for (const server of await Promise.all([
       answer('<html>Bad gateway</html>', 502),
       answer('<html>Log in</html>', 200),
@@ -84,7 +84,7 @@ describe('a server elsewhere', () => {
       );
   });
 
-  it('has its failure read, whatever that has beside a message', async () => {
+  it('has its failure read, whatever accompanies the message', async () => {
     const code = 'DECLARATION_INVALID';
     const bodies: [code: string, extensions: unknown][] = [
       ['SERVER_FAILED', null],
@@ -126,7 +126,7 @@ describe('a server elsewhere', () => {
     assert.deepEqual(paths, ['POST', '/team/keys/graphql']);
   });
 
-  it('that is older says what it does not know', async () => {
+  it('that is older: the error names what it does not know', async () => {
     const server = await failure('GRAPHQL_VALIDATION_FAILED', 200, {}, 'Cannot query field "grants" on type "ApiKey".');
     await assert.rejects(
       keysOf(server).apiKey({ name: 'CI' }),
@@ -174,7 +174,7 @@ describe('a server elsewhere', () => {
     );
   });
 
-  it('is read no further than an answer of ours is long, whatever it is packed in, at each door', async () => {
+  it('is read no further than the longest answer of ours, whatever the compression, at each door', async () => {
     const megabytes = 80;
     const packed = gzipSync(Buffer.alloc(megabytes * 1024 * 1024, ' '));
     for (const status of [200, 401, 500]) {
@@ -196,7 +196,7 @@ describe('a server elsewhere', () => {
     }
   });
 
-  it('is asked from two places alone, which read its answer by one reader', () => {
+  it('is called from only two places, which share one reader', () => {
     const asking = globSync('src/**/*.{ts,tsx}', { cwd: ROOT, exclude: ['src/features/console/islands/**'] }).filter(
       (file) => /(?<![.\w])fetch\(|\bhttps?\.(?:get|request)\(/.test(readFileSync(join(ROOT, file), 'utf8')),
     );
@@ -278,7 +278,7 @@ describe('a server elsewhere', () => {
     assert.deepEqual([rotation, delivered], [null, [KEY]]);
   });
 
-  it('gets no file written but those of declared keys', async () => {
+  it('can only cause files of declared keys to be written', async () => {
     const folder = join(tempFolder(), 'secrets');
     const change = { action: 'CREATE', name: 'A', keyId: null, secretSince: null, changes: [] };
     const created = [{ key: createSecret(randomBytes).text, apiKey: { id: 'x', name: '../stolen' } }];

@@ -235,7 +235,7 @@ describeOnEach('a request whose body arrives late', () => {
     });
 
     for (const [loss, { lose, refused }] of Object.entries(LOSSES))
-      it(`is not done in the console if the key of the session has lost what it needs: ${loss}`, async () => {
+      it(`is not done in the console if the session's key has lost what it needs: ${loss}`, async () => {
         let left = 0;
         const visitor = await signIn();
         const answer = await sendForm(visitor, async () => {
@@ -307,7 +307,7 @@ describeOnEach('a request whose body arrives late', () => {
           assert.match(answer, /^HTTP\/1\.1 400 [^]*"access_denied"/);
         });
 
-    it('approves nothing by a key that has lost what it needs', async () => {
+    it('approves nothing with a key that has lost what it needs', async () => {
       for (const [loss, { lose }] of losses) {
         key = await createChild(test.keys, { roles: ['ADMIN'] });
         const { user_code: userCode } = await askDevice(test.url, { scope: 'role:ADMIN' });

@@ -60,7 +60,7 @@ for (const [demands, policy] of [
       return { principal: await principalOf(test.keys, secret), apiKey };
     };
 
-    it(`is what is done when it asks, and nothing else (seed ${SEED})`, async () => {
+    it(`are those that succeed, and no others (seed ${SEED})`, async () => {
       let allowed = 0;
       let refused = 0;
       for (let index = 0; index < WORLDS; index += 1) {
@@ -85,7 +85,7 @@ for (const [demands, policy] of [
       assert.ok(allowed > 30 && refused > 30, `${allowed} and ${refused}`);
     });
 
-    it(`is what it can grant to a new key (seed ${SEED})`, async () => {
+    it(`are the grants that it can give a new key (seed ${SEED})`, async () => {
       let created = 0;
       for (let index = 0; index < WORLDS; index += 1) {
         const world = await worlds.make(worlds.recipe());
@@ -114,7 +114,7 @@ for (const [demands, policy] of [
       assert.ok(created > 20, `${created}`);
     });
 
-    it(`is what it can add to a key, and the ends that it can give it (seed ${SEED})`, async () => {
+    it(`are the grants and expiries that it can give a key (seed ${SEED})`, async () => {
       let added = 0;
       for (let index = 0; index < WORLDS; index += 1) {
         const recipe = worlds.recipe();

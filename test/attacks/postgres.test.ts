@@ -83,7 +83,7 @@ describeOn('postgres', "the server's database user", () => {
     assert.match(page.text, /This server cannot write to the key store, so signing in is not possible\./);
   });
 
-  it('bounds what is kept of the use of keys', async () => {
+  it('bounds the records of the use of keys', async () => {
     const { apiKey: key } = await test.keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
     const { apiKey: deleted } = await test.keys.create({ name: 'Deleted', roles: ['GUEST'] }, OPERATOR);
     const now = Math.floor(Date.now() / 3_600_000);

@@ -13,7 +13,7 @@ import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const SEED = 20_261_122;
 
-describeOnEach('whatever changes keys', (dialect) => {
+describeOnEach('any change of keys', (dialect) => {
   const random = new Random(SEED);
   const steps = dialect === 'sqlite' ? 200 : 80;
   let here: TestKeys;
@@ -104,7 +104,7 @@ describeOnEach('whatever changes keys', (dialect) => {
     return ({ database }: TestKeys) => changeDirectly(database, statement(random.pick(ids)));
   }
 
-  it(`each secret is accepted or refused as if none were remembered, with seed ${SEED}`, async () => {
+  it(`leaves each secret accepted or refused as without a cache, with seed ${SEED}`, async () => {
     for (let step = 0; step < steps; step += 1) {
       const change = ids.length < 8 || random.chance(0.3) ? 'create' : random.pick(Object.keys(changes));
       const by = random.pick([here, other]);

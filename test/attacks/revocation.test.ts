@@ -44,7 +44,7 @@ describeOnEach('clients that end keys by /oauth/revoke', () => {
     return { ...parent, child: child.key };
   };
 
-  it('end their own, with what it has created, and the audit log says who did it, and from where', async () => {
+  it('end their own, with all that it created, and the audit log says who did it, and from where', async () => {
     const { secret, child, id } = await withChild();
     const { status, body, headers } = await revoke(`${secret}\n`, { token_type_hint: 'refresh_token' });
     assert.deepEqual([status, body, headers.get('cache-control')], [200, {}, 'no-store']);
@@ -105,7 +105,7 @@ describeOnEach('clients that end keys by /oauth/revoke', () => {
     assert.equal(await accepts(alone), false);
   });
 
-  it('end none that no application was given: those of the operator, of other keys, and of that key itself', async () => {
+  it('end none that belong to no application: those of the operator, of other keys, and of that key itself', async () => {
     const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { key: childOfKey } = await test.keys.create({ name: 'By Anna', roles: ['GUEST'] }, approver);
     const { child } = await withChild();
@@ -116,7 +116,7 @@ describeOnEach('clients that end keys by /oauth/revoke', () => {
     }
   });
 
-  it('end none that another application was given', async () => {
+  it('end none of another application', async () => {
     const { secret } = await given();
     for (const client of [OTHER.id, 'svc-api']) {
       const { status, body } = await revoke(secret, { client_id: client });
@@ -202,7 +202,7 @@ describeOnEach('clients that end keys by /oauth/revoke', () => {
     assert.equal(actions.filter((action) => action === 'CONSENT_REVOKE').length, 1);
   });
 
-  it('with a previous secret, end that alone', async () => {
+  it('with a previous secret end only that', async () => {
     const { secret: previous, id, child } = await withChild();
     const { key: secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
     assert.equal((await revoke(previous, { created_keys: 'refuse' })).status, 200);
@@ -213,7 +213,7 @@ describeOnEach('clients that end keys by /oauth/revoke', () => {
     assert.equal(await accepts(secret), false);
   });
 
-  it('can do so long after the request for it was forgotten, whatever became of the audit log', async () => {
+  it('can do so long after the request was forgotten, even if the audit log was pruned', async () => {
     const { secret } = await given();
     test.time.now += 90 * 86_400_000;
     await askDevice(test.url);

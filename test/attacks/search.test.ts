@@ -112,7 +112,7 @@ function usesOf(random: Random, keys: readonly StoredKey[]): Map<string, number 
 
 describeOnEach('a search of keys', (dialect) => {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
-  it(`finds what a plain filter finds, with other filters and page by page (SEED=${seed})`, async () => {
+  it(`finds the same as a simple filter, with other filters and page by page (SEED=${seed})`, async () => {
     const random = new Random(seed);
     const keys = keysOf(random, 4500);
     const database = await migratedStore();

@@ -8,7 +8,7 @@ import { APP, authorizeUrl, newPkce } from '../features/consent/support/consent.
 
 describe('the pages of consent, in a browser, after mistakes and under attack', () => {
   it(
-    'lead nowhere else: the policy holds for what the service does not know of',
+    'lead nowhere else: the policy also covers unknown targets',
     inBrowser(async (visit) => {
       const { page, key } = await sentByApplication(visit);
       const other = await visit.site();
@@ -24,7 +24,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
   );
 
   it(
-    'say that a key is wrong, keep what was chosen, and do not keep the key',
+    'report a wrong key, keep the choices, and do not keep the key',
     inBrowser(async (visit) => {
       const { page, key, granted } = await askedByCode(visit);
       const wrong = visit.isSecret(`${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`);
@@ -74,7 +74,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
   );
 
   it(
-    'know who has signed in to the console, also where an application has led there, and need no JavaScript for it',
+    'recognize a console session, also after a redirect by an application, without JavaScript',
     inBrowser(async (visit) => {
       const service = await startConsole(visit, { consent: 'both', app: { clients: [APP] } });
       const { page } = await signedIn(visit, 'keys', { service, look: { javaScript: false } });

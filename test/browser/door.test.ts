@@ -98,7 +98,7 @@ describe('the door of a guarded service, in a browser', () => {
   );
 
   it(
-    'says what is wrong, who is signed in, and what a key may not',
+    'says what is wrong, who is signed in, and what a key lacks',
     inBrowser(async (visit) => {
       const service = await startWiki(visit);
       visit.expectTrouble(/^status 401: GET /);
@@ -212,7 +212,7 @@ describe('the door of a guarded service, in a browser', () => {
   );
 
   it(
-    'lets links of other sites lead in, and none of their forms',
+    'lets links from other sites in, but not their forms',
     inBrowser(async (visit) => {
       const service = await startWiki(visit);
       visit.expectTrouble(/^status 401: /);

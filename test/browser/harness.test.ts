@@ -109,7 +109,7 @@ describe('a test in the browser', () => {
   );
 
   it(
-    'fails for what is not accessible, in the dark and on a narrow screen alone, too',
+    'fails for inaccessible parts, even if only in the dark or on a narrow screen',
     inBrowser(async () => {
       const failure = await failureOf(async (visit) =>
         expectAccessible(

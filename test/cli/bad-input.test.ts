@@ -173,7 +173,7 @@ describe('apikey with bad values', () => {
     assert.ok(!existsSync(cli.database));
   });
 
-  it('is shown in the open where tags and owners may have what a terminal would obey', async () => {
+  it('is shown escaped where tags and owners could have terminal control characters', async () => {
     const cli = testCli();
     const [tag, owner] = ['k=v\u202ex', 'A\u202eB'];
     const shown = 'k=v<U+202E>x';

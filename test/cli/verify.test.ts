@@ -94,7 +94,7 @@ describeOnEach('apikey verify', () => {
     }
   });
 
-  it('tells the previous secret from the newest, while both are accepted', async () => {
+  it('distinguishes the previous secret from the newest, while both are accepted', async () => {
     const cli = testCli();
     const { key: secret } = await cli.given('CI deploy');
     await cli.run(['apikey', 'rotate', 'CI deploy', '--grace', '1h']);

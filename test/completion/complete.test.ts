@@ -39,7 +39,7 @@ describeOnEach('completion of names', (dialect) => {
     for (const name of ['CI deploy', 'CI test', 'Zoë 2']) await cli.given(name);
   });
 
-  it('finds those that begin with what is typed, as each shell writes them', async () => {
+  it('finds those with the typed prefix, as each shell writes them', async () => {
     assert.deepEqual(await words('bash', 'svc-api apikey show C', env), ['CI\\ deploy', 'CI\\ test']);
     assert.deepEqual(await words('bash', 'svc-api apikey show CI\\ d', env), ['CI\\ deploy']);
     assert.deepEqual(await words('bash', 'svc-api apikey show "CI d', env), ['CI deploy']);
@@ -76,7 +76,7 @@ describeOnEach('completion of names', (dialect) => {
     assert.deepEqual(await words('bash', line, { SVC_API_SERVER: 'https://keys.example.org' }), ['CI\\ deploy']);
   });
 
-  it('finds those of a backup that may be brought back, and leaves nothing beside it', async () => {
+  it('finds those of a backup that can be restored, and leaves nothing beside it', async () => {
     const cli = testCli();
     for (const name of ['CI deploy', 'CI test']) await cli.given(name);
     const folder = tempFolder();
@@ -129,7 +129,7 @@ describeOnEach('completion of names', (dialect) => {
   });
 });
 
-describe('completion, whatever the store', () => {
+describe('completion, on any store', () => {
   const line = (database: string) => `svc-api apikey show --database ${database} C`;
 
   it('says nothing where it is damaged, locked, of another program, a folder or a device', async () => {
@@ -148,7 +148,7 @@ describe('completion, whatever the store', () => {
     }
   });
 
-  it('migrates none that is older', async () => {
+  it('does not migrate an older one', async () => {
     const folder = tempFolder();
     const database = join(folder, 'keys.sqlite');
     await makeStore(database);

@@ -95,7 +95,7 @@ describe('a file of configuration that is followed', () => {
     assert.match(refused[1]!, /can be written by every user/);
   });
 
-  it('is handed on at once when that is asked for, even unchanged; if there never was one, that is said', async () => {
+  it('is passed on at once on request, even unchanged; a missing one is reported', async () => {
     assert.equal(follow(), undefined);
     void follower.reload();
     await until(() => nothing === 1);

@@ -205,21 +205,21 @@ const REFUSED: unknown[] = [
 ];
 
 describe('the JSON Schema of the configuration', () => {
-  it('takes what is read', async () => {
+  it('accepts valid configurations', async () => {
     for (const value of TAKEN) {
       assert.equal(await isRead(value), true, `read: ${JSON.stringify(value)}`);
       assert.equal(isValid(value), true, `${JSON.stringify(value)}: ${JSON.stringify(isValid.errors)}`);
     }
   });
 
-  it('refuses what is refused', async () => {
+  it('refuses invalid ones', async () => {
     for (const value of REFUSED) {
       assert.equal(await isRead(value), false, `read: ${JSON.stringify(value)}`);
       assert.equal(isValid(value), false, JSON.stringify(value));
     }
   });
 
-  it('takes what it cannot know to be wrong', async () => {
+  it('accepts those whose fault it cannot express', async () => {
     for (const value of [
       { resources: ['WIKI', 'WIKI'] },
       { roles: { EDITOR: ['NOWHERE:READ_ANY'] } },

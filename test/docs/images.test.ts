@@ -18,7 +18,7 @@ describe('the pictures of the documentation', () => {
   const shown = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).flatMap(imagesOf);
   const paths = globSync('docs/images/*', { cwd: ROOT });
 
-  it('are all shown, light and dark, with words for those who do not see them', () => {
+  it('are all shown, light and dark, with alternative texts', () => {
     assert.ok(paths.length > 0);
     assert.deepEqual([...new Set(shown.map(({ path }) => path))].toSorted(), paths.toSorted());
     const names = new Set(paths.map((path) => path.replace(/-(light|dark)\.png$/, '')));

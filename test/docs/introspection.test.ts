@@ -153,7 +153,7 @@ describe('the schema, as introspection shows it', () => {
     assert.ok(isObjectType(apiKey) && isInterfaceType(node) && schema.isSubType(node, apiKey));
   });
 
-  it('says what a DateTime is', () => {
+  it('describes a DateTime', () => {
     const { specifiedByURL } = schema.getType('DateTime') as GraphQLScalarType;
     assert.equal(specifiedByURL, 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6');
   });
@@ -178,7 +178,7 @@ describe('the schema, as introspection shows it', () => {
     assert.deepEqual(names('AuthAction'), ACTIONS);
   });
 
-  it('has ids of objects that `node` finds, and of those that were deleted, under no other name', () => {
+  it('uses no other names for ids of objects, including deleted ones', () => {
     const withId = own.filter((type) => isObjectType(type) && type.getFields()['id']);
     assert.deepEqual(withId.map(({ name }) => name).toSorted(), ['ApiKey', 'DeletedApiKey']);
   });

@@ -31,7 +31,7 @@ const wrong = (program: RegExp, isWrong: (command: string) => boolean) =>
       .map((command) => `${path}: ${command}`),
   );
 
-describe('what is pasted from pages, examples and help', () => {
+describe('a command in pages, examples or help', () => {
   it('has no secret in the arguments of curl, which all users of a machine can read', () => {
     const named = /\$\{?\w*(?:key|secret|token|code|pass|admin)/i;
     const shows = (command: string) => /Bearer|Basic |svc_\w/.test(command) || named.test(command);
@@ -40,7 +40,7 @@ describe('what is pasted from pages, examples and help', () => {
     assert.deepEqual(wrong(/curl/, shows), []);
   });
 
-  it('installs no package under the name svc-api, as there is none yet: see docs/installing.md', () => {
+  it('installs no package named svc-api, which is not published yet: see docs/installing.md', () => {
     const install = /(?:npm (?:install|i)|npx --yes|pnpm (?:add|dlx)|yarn (?:add|dlx)|bun add|\w+ plugins install)/;
     const byName = (command: string) => /\ssvc-api(?:@[\w^~.]+)?(?=[\s"']*$|\s+(?!apikey|--version))/.test(command);
     assert.ok(byName('npm install --global svc-api') && byName('yarn add svc-api') && byName('npm i svc-api pg'));

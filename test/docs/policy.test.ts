@@ -18,7 +18,7 @@ describe(`${PAGE}, on the policy`, () => {
     for (const rule of POLICY_RULES) assert.ok(policy[rule], rule);
   });
 
-  it('refuses keys without an end, and with one that is too far away', async () => {
+  it('refuses keys without an expiry, or with a late one', async () => {
     const folder = tempFolder();
     const commands = blockWith('requireExpiry', PAGE);
     const { code, stdout, stderr } = await runBlock(commands, folder, { PATH: pathWithCli(folder) });

@@ -11,13 +11,13 @@ const FILES = blocksOf(PAGE, 'yaml');
 
 describe('docs/routes.md', () => {
   for (const [index, text] of FILES.entries()) {
-    it(`has a file that is taken, with what it expects: ${index + 1}`, async () => {
+    it(`has a valid file whose expectations hold: ${index + 1}`, async () => {
       const { expect } = await loadConfig({ file: configFile(text) });
       assert.ok(expect.length > 2);
     });
   }
 
-  it('has commands that say what they are shown to say', async () => {
+  it('has commands with the shown output', async () => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'svc-api.yaml'), FILES[0]!);
     const run = async (text: string) => {

@@ -26,7 +26,7 @@ describe(PAGE, () => {
     }
   });
 
-  it('says how Hono is asked, what is refused, and how to allow that', async () => {
+  it('shows how to call Hono, what is refused, and how to allow it', async () => {
     const keys = await openKeys({ database: ':memory:', resources: ['PET'] });
     const { key } = await keys.create({ name: 'Test', permissions: ['PET:READ_ANY'] }, { actor: OPERATOR });
     const statuses = async (failedCredentials?: false) => {

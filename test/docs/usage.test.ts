@@ -27,7 +27,7 @@ describe(PAGE, () => {
     assert.match(stdout, /"by": "HOUR"/);
   });
 
-  it('shows what a terminal shows', () => {
+  it('shows the output of a terminal', () => {
     const from = Date.UTC(2030, 0, 1);
     const period = (hour: number, counts: object) => ({ start: from + hour * 3_600_000, ...NO_REQUESTS, ...counts });
     const periods = [

@@ -18,7 +18,7 @@ describe('apply that is killed', () => {
 
   // The first third is for loading modules and reading.
   for (const part of [0.45, 0.55, 0.65, 0.75, 0.85, 0.95]) {
-    it(`after ${part} of its time has made all ${KEYS} keys or none, and the next one leaves each its secret in its file`, async () => {
+    it(`after ${part} of its time has made all ${KEYS} keys or none, and the next run leaves each secret in its file`, async () => {
       await run(duration * part);
     });
   }

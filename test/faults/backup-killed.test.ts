@@ -74,7 +74,7 @@ describe('backup that is killed', () => {
     });
   }
 
-  it('by a signal that it hears removes what it has written', async () => {
+  it('by a signal that it can handle removes its output', async () => {
     const folder = tempFolder();
     const path = join(folder, 'backup.sqlite');
     const child = startCli(['backup', path, '--database', store, '--json']);

@@ -35,7 +35,7 @@ describe('on a disk of its own, doctor', () => {
     disk.empty();
   });
 
-  it('works where it can only be read, and says so', async function () {
+  it('works on a read-only disk, and says so', async function () {
     if (spawnSync('mount', ['-o', 'remount,ro', disk.folder]).status !== 0)
       skipUnlessCI(this, 'it could not be remounted');
     const { code, failures, text } = await found();

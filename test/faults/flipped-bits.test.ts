@@ -9,7 +9,7 @@ import { tempStore } from '../support/temp.ts';
 const ROUNDS = 600;
 
 describe('a bit of the store is flipped', () => {
-  it(`in ${ROUNDS} places: a key is accepted with what it was granted, or refused`, async () => {
+  it(`in ${ROUNDS} places: a key is accepted with its grants, or refused`, async () => {
     const original = tempStore();
     const made = await openTestKeys({ database: original });
     const keys = new Map<string, { name: string; permissions: string }>();

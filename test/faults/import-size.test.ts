@@ -38,7 +38,7 @@ describe('an import of many lines', () => {
     assert.equal(existsSync(database), false);
   });
 
-  it('says so where the temporary folder has no room for them, and imports nothing', async function () {
+  it('says so if the temporary folder has no space for them, and imports nothing', async function () {
     const disk = mountSmallDisk(2);
     if (!disk) skipUnlessCI(this, 'it cannot mount a file system');
     try {

@@ -16,7 +16,7 @@ interface Answered {
 }
 
 describeOnEach('a server that is killed under load', () => {
-  it(`has done what it answered, and the next one goes on, in ${ROUNDS} rounds`, async () => {
+  it(`has done what it confirmed, and the next one continues, in ${ROUNDS} rounds`, async () => {
     const cli = testCli(tempStore());
     const { key: admin } = await cli.given('Admin', { roles: ['ADMIN'] });
     for (let round = 0; round < ROUNDS; round += 1) {

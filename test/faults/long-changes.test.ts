@@ -59,7 +59,7 @@ describe(`a server that deletes ${DESCENDANTS} keys which one key has created`, 
     return afterTransaction.slice(0, 2);
   }
 
-  it('answers others while it commits that, and while it writes what it has committed into the file', async () => {
+  it('answers others during the commit, and during the checkpoint', async () => {
     let round = 0;
     // A pause of the machine can spoil a round, so it can repeat with other keys.
     await until(async () => {

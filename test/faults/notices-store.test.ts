@@ -120,7 +120,7 @@ describe('notices of a store that fails', () => {
       return server;
     };
 
-    it('come once, as it is remembered what was taken until that can be written', async () => {
+    it('come once, since deliveries are remembered until they can be written', async () => {
       const server = await serveUntilUnwritable();
       assert.deepEqual([server.said(UNWRITABLE)!.err?.code, await waiting(database)], ['STORE_FULL', KEYS]);
       // Removing access still works; its notice comes later.
@@ -160,7 +160,7 @@ describe('notices of a store that fails', () => {
       await create(postgres.url, ['Before']);
     });
 
-    it('come at least once, with those of keys that are made before the server finds it again', async () => {
+    it('come at least once, with those of keys created before the server reconnects', async () => {
       const server = await serve(postgres.address);
       await letWait(postgres.url);
       await postgres.stop();

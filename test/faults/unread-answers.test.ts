@@ -91,7 +91,7 @@ describe('an answer that is not read', () => {
     await until(() => received > 3 * ANSWER.length);
   });
 
-  it('counts as many bytes as it has, whatever its letters are', async () => {
+  it('counts in bytes, whatever its characters are', async () => {
     await start({ unreadMs: FOREVER, unreadBytes: 20 * MB });
     const first = await ask('/letters');
     await ask('/letters');

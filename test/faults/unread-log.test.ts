@@ -120,7 +120,7 @@ describe('a log that is not read', () => {
     );
   });
 
-  it('keeps what it has room for, and says how many lines it dropped as soon as it is read', async () => {
+  it('keeps what fits, and says how many lines it dropped once it is read', async () => {
     const pipe = openFifo();
     pipes.push(pipe);
     const child = startChild(pipe, '40000');

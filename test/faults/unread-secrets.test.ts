@@ -102,7 +102,7 @@ describe('a secret that waits for a reader who does not read', () => {
   });
 
   for (const args of [[], ['--json'], ['--grace', '0s']]) {
-    it(`leaves the old secret alone: rotate ${args.join(' ')}`, async () => {
+    it(`keeps only the old secret: rotate ${args.join(' ')}`, async () => {
       const cli = testCli();
       const { key } = await cli.given('CI');
       const before = await keyNamed(cli.database, 'CI');
@@ -126,7 +126,7 @@ describe('a secret that waits for a reader who does not read', () => {
     return file;
   };
 
-  it('revokes those that are out already: apply --json', async () => {
+  it('revokes those already written: apply --json', async () => {
     const cli = testCli();
     await cli.given('Kept');
     const pipe = unread(false);

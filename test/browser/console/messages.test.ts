@@ -27,7 +27,7 @@ describe('what the console says where there is nothing to do, in a browser,', ()
   );
 
   it(
-    'is accessible for a key that may see itself alone',
+    'is accessible for a key that may only see itself',
     inBrowser(async (visit) => {
       const { page } = await signedIn(visit, '', { service: await startConsole(visit), person: { roles: ['GUEST'] } });
       await isHeaded(page, 'Ada active');

@@ -60,7 +60,7 @@ for (const [words, look, handsOn] of WAYS)
 
 describe('creating a key in the console, in a browser,', () => {
   it(
-    'begins with what is least, and goes on to a preview',
+    'starts with the least access, and continues to a preview',
     inBrowser(async (visit) => {
       const { page } = await signedIn(visit, 'keys/new');
       await page.getByLabel('Name', { exact: true }).fill('CI deploy');
@@ -76,7 +76,7 @@ describe('creating a key in the console, in a browser,', () => {
   );
 
   it(
-    'tells what the choice comes to, filters it, and counts',
+    'summarizes, filters and counts the choice',
     inBrowser(async (visit) => {
       const { page } = await signedIn(visit, 'keys/new', { look: { width: 360 } });
       const isShown = (rows: number) =>
@@ -151,7 +151,7 @@ describe('creating a key in the console, in a browser,', () => {
     [' without JavaScript', { javaScript: false }],
   ] as const)
     it(
-      `keeps what was filled in while the session ends${words}, on a slow connection`,
+      `keeps its fields while the session ends${words}, on a slow connection`,
       inBrowser(async (visit) => {
         const { page, key, time, context } = await signedIn(visit, 'keys/new', { look });
         const network = await context.newCDPSession(page);
@@ -194,7 +194,7 @@ describe('creating a key in the console, in a browser,', () => {
   );
 
   it(
-    'names what it deletes where it replaces a key',
+    'names the key that it deletes by replacing it',
     inBrowser(async (visit) => {
       const service = await startConsole(visit);
       await addTeamKeys(service);

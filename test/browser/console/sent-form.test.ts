@@ -18,9 +18,9 @@ async function visitKey(visit: Visit, path: string, javaScript: boolean) {
 }
 
 for (const javaScript of [true, false])
-  describe(`what a form is answered, in a browser${javaScript ? '' : ' without JavaScript'},`, () => {
+  describe(`the answer to a form, in a browser${javaScript ? '' : ' without JavaScript'},`, () => {
     it(
-      'is corrected there, with what was typed',
+      'keeps the fields for correction',
       inBrowser(async (visit) => {
         const { page, keys, apiKey } = await visitKey(visit, 'edit', javaScript);
         visit.expectTrouble(/^status 4\d\d: POST \S+\/edit$/);
@@ -93,7 +93,7 @@ for (const javaScript of [true, false])
     );
 
     it(
-      'is seen again on the pages of consent, by who enters a key, without that',
+      'is shown again on the pages of consent, without the key',
       inBrowser(async (visit) => {
         for (const start of [askedByCode, sentByApplication]) {
           const { page, key, url } = await start(visit, { javaScript });

@@ -85,7 +85,7 @@ describe('a session of the console, in a browser', () => {
     [false, ', without JavaScript, too'],
   ] as const)
     it(
-      `shows nothing to who goes back after it was ended${words}`,
+      `shows nothing after going back once it has ended${words}`,
       inBrowser(async (visit) => {
         const { page } = await signedIn(visit, 'keys', { look: { javaScript } });
         await page.getByRole('link', { name: 'Audit log' }).click();

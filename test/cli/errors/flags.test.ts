@@ -82,7 +82,7 @@ describe('a flag or argument that is wrong', () => {
     assert.equal(stderr, errorText('USAGE', error, 'apikey exec'));
   });
 
-  it('is none where the name of a key comes after a list', async () => {
+  it('is not reported if the name of a key comes after a list', async () => {
     const cli = testCli();
     for (const name of ['CI deploy', 'Viewer bot']) {
       const { stderr } = await cli.run(['apikey', 'create', '--roles', 'VIEWER', name]);

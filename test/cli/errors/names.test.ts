@@ -37,7 +37,7 @@ describeOnEachAndRemotely('the name of a key that nearly exists', () => {
       }
   });
 
-  it('gets none where no key has a name like it', async () => {
+  it('gets no suggestion without a similar name', async () => {
     const cli = testCli();
     await cli.given('CI deploy');
     const { stderr } = await cli.run(['apikey', 'show', 'Grafana']);
@@ -80,7 +80,7 @@ describe('the name of a key that nearly exists', () => {
     assert.match(stderr, /There is no API key named "CI deply"\. Run "svc-api apikey list"/);
   });
 
-  it('is looked for a few times, whatever was typed, and never where that may be a secret', async () => {
+  it('is looked up a few times, whatever was typed, and never if it may be a secret', async () => {
     const searched: string[] = [];
     const search = async (text: string) => {
       searched.push(text);

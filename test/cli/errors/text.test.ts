@@ -41,7 +41,7 @@ See svc-api apikey show --help
     assert.match(readFileSync(fileURLToPath(`file://${pathname}`), 'utf8'), /^### STORE_UNAVAILABLE$/m);
   });
 
-  it('is wrapped at a terminal of 40 columns, but not what is pasted from there', async () => {
+  it('is wrapped at a terminal of 40 columns, except for text to paste', async () => {
     session = cliOnTerminal(['apikey', 'create', '--rolls'], { SVC_API_DATABASE: tempStore() }, undefined, {
       columns: 40,
     });
@@ -74,12 +74,12 @@ See svc-api apikey show --help
 });
 
 describe('the text of an error, wrapped', () => {
-  it('breaks at spaces, and stands under what it began with', () => {
+  it('breaks at spaces, and is aligned with its beginning', () => {
     assert.equal(wrapped('Error: ', 'one two three four', 14), 'Error: one two\n       three\n       four');
     assert.equal(wrapped('Error: ', '日本 日本 日本', 16), 'Error: 日本 日本\n       日本');
   });
 
-  it('keeps together what is read as one', () => {
+  it('keeps units together', () => {
     assert.equal(
       wrapped('Error: ', 'Run "svc-api apikey list" with --name <name> [--a <b>]', 20),
       'Error: Run\n       "svc-api apikey list"\n       with\n       --name <name>\n       [--a <b>]',

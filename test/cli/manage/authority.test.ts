@@ -54,7 +54,7 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
     assert.deepEqual([deniedBy, allowed], [{ id: parent.id, name: 'Parent' }, false]);
   });
 
-  it('verify tells that a parent key is disabled, or has expired', async () => {
+  it('verify reports that a parent key is disabled, or has expired', async () => {
     await apikey('disable', 'Parent');
     const found = await withKeys({ database: cli.database }, (keys) => keys.identify(child.key, OPERATOR));
     assert.equal('apiKey' in found && found.status, 'DISABLED');

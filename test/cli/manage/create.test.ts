@@ -6,7 +6,7 @@ import { errorText } from '../../support/errors.ts';
 import { keyNamed, keysIn } from '../../support/stored.ts';
 
 describeOnEachAndRemotely('apikey --create', () => {
-  it('writes the secret alone to stdout, and what was created to stderr', async () => {
+  it("writes only the secret to stdout, and the key's fields to stderr", async () => {
     const cli = testCli();
     const grants = ['--roles', 'GUEST,VIEWER', '--permissions', 'DOCKER:READ_ANY'];
     const { stdout, stderr, code } = await cli.run([
@@ -122,7 +122,7 @@ describeOnEachAndRemotely('apikey --create', () => {
 });
 
 describe('the store that apikey --create makes', () => {
-  it('is readable by its owner alone, whatever the umask', async () => {
+  it('is readable only by its owner, whatever the umask', async () => {
     const cli = testCli();
     const umask = process.umask(0);
     try {

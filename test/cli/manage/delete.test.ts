@@ -67,7 +67,7 @@ describeOnEachAndRemotely('apikey --delete', () => {
     assert.deepEqual(asJson, { stdout: json({ deleted: 0, error: text }), stderr: '', code: 1, signal: null });
   });
 
-  itOnStores('says so where a named key could not be there, as there is no store', async () => {
+  itOnStores('says so if a named key cannot exist because there is no store', async () => {
     const cli = testCli();
     const { database } = cli;
     const { stderr, code } = await cli.run(['apikey', '--delete', '--name', 'Robot']);

@@ -35,7 +35,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     assert.deepEqual({ limits, allowFrom }, expected);
   });
 
-  it('are changed and removed, with what was before', async () => {
+  it('are changed and removed, and their former values shown', async () => {
     await cli.create('CI');
     assert.deepEqual(await held(), { limits: [], allowFrom: null });
     const update = async (...args: string[]) => {
@@ -92,7 +92,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     assert.equal(listed.stdout, 'CI\t1000 left of 1000/budget, 1 left of 1/uses\n');
   });
 
-  it('are changed apart: what is not named stays, and --no-limits removes all', async () => {
+  it('are changed separately: others stay, and --no-limits removes all', async () => {
     await cli.create('CI', '--rate', '9/m', '--budget', '1000', '--uses', '3');
     const update = async (text: string) => (await cli.run(['apikey', 'update', 'CI', ...text.split(' ')])).stdout;
     const [before, after] = ['9/m, 1000/budget, 3/uses', '9/m, 2000/budget, 3/uses'];

@@ -37,7 +37,7 @@ describeOnEachAndRemotely('metadata on the command line', () => {
     assert.match((await run('log')).stdout, /metadata: \{"plan":"pro"\}/);
   });
 
-  it('is in the log as it is, whatever it has', async () => {
+  it('is logged unchanged, whatever it contains', async () => {
     await cli.create('CI', '--metadata', '{"plan":"free","grace":3600000,"none":null,"z":true}');
     await run('update', 'CI', '--metadata', '{"plan":"pro","z":false}');
     assert.ok(
@@ -47,7 +47,7 @@ describeOnEachAndRemotely('metadata on the command line', () => {
     );
   });
 
-  it('is shown as it is, whatever its names are, and without characters that a terminal obeys', async () => {
+  it('is shown unchanged, whatever its names are, except for control characters', async () => {
     const metadata = { startedAt: 1, issuer: 'x', '\u009b2J': 'a\n\u009b2J' };
     await cli.create('CI', '--metadata', JSON.stringify(metadata));
     assert.deepEqual(await shown(), metadata);

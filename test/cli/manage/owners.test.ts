@@ -54,7 +54,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
       assert.deepEqual(await names(), []);
     });
 
-  it('select keys, an owner in whatever case, a tag as it is', async () => {
+  it('select keys: an owner in any case, a tag exactly', async () => {
     await cli.create('A', '--owner', 'Payments team', '--tag', 'env=prod,team=pay');
     await cli.create('B', '--owner', 'PAYMENTS TEAM', '--tag', 'env=prod');
     await cli.create('C', '--tag', 'env=Prod');
@@ -69,7 +69,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.deepEqual([exit, String(error).split('.')[0]], [2, '"env" is not a tag']);
   });
 
-  it('and ends, use and creators, too, which sort them as well; the exit code tells whether there are any', async () => {
+  it('together with expiry, use and creators select and sort keys; the exit code says whether there are any', async () => {
     await cli.create('Key 10', '--expires-in', '20d');
     await cli.create('Key 9', '--expires-in', '2d');
     await cli.create('Key 1');
@@ -88,7 +88,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.match(String((await json('list', '--sort', 'size'))['error']), /^Keys cannot be sorted by "size"\./);
   });
 
-  it('select the keys that are changed, all of them or none, once that is confirmed', async () => {
+  it('select the keys to change, all of them or none, after a confirmation', async () => {
     await cli.create('A', '--tag', 'env=preview');
     await cli.create('B', '--tag', 'env=preview');
     await cli.create('C');

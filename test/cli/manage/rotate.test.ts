@@ -22,7 +22,7 @@ describeOnEachAndRemotely('apikey rotate', () => {
     });
   const rotationOf = async () => (await keyNamed(cli.database, 'CI deploy'))!.rotation;
 
-  it('writes the new secret alone to stdout; the previous one works for a day', async () => {
+  it('writes only the new secret to stdout; the previous one works for a day', async () => {
     const before = Date.now();
     const { stdout, stderr, code } = await rotate('CI deploy');
     const after = Date.now();

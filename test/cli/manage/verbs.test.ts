@@ -59,7 +59,7 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
     ]);
   });
 
-  it('create --dry-run shows what a key would be, and makes none', async () => {
+  it('create --dry-run shows the key without creating it', async () => {
     const preview = await run(
       'create',
       '--name',
@@ -165,7 +165,7 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
     assert.doesNotMatch(terminal.screen, /[│─┌]/);
   });
 
-  itOnStores('show has relative times beside the absolute ones on a terminal alone', async () => {
+  itOnStores('show has relative times beside the absolute ones only on a terminal', async () => {
     const terminal = cliOnTerminal(['apikey', 'show', 'Over'], { SVC_API_DATABASE: database });
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /\nexpiresAt +2026-01-02T00:00:02\.000Z \((\d+ \w+ ago|in \d+ \w+)\)\n/);
@@ -358,7 +358,7 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
     for (const verb of ['enable', 'disable']) assert.equal((await json(verb, '--name', 'Nobody'))['code'], 'NOT_FOUND');
   });
 
-  it('refuse an end that cannot be, for the flag form too', async () => {
+  it('refuse an impossible expiry, for the flag form too', async () => {
     for (const end of [
       ['--expires-in', 'soon'],
       ['--expires-in=-5m'],

@@ -26,7 +26,7 @@ describe('whose keys a command works on', () => {
     return { stdout, stderr, code, error: stderr.split('\n')[0]!.replace('Error: ', '') };
   };
 
-  it('is said by flags before the environment', async () => {
+  it('is set by flags before the environment', async () => {
     const key = { SVC_API_KEY: server.key };
     const elsewhere = tempStore();
     await testCli(elsewhere).given('There');
@@ -58,7 +58,7 @@ describe('whose keys a command works on', () => {
     );
   });
 
-  it('is a store alone for some commands, which say so and do nothing', async () => {
+  it('is always a store for some commands, which say so and do nothing', async () => {
     for (const args of STORE_COMMANDS) {
       const env = { SVC_API_SERVER: server.url, SVC_API_KEY: server.key };
       for (const result of [await run(args, env), await run([...args, '--server', server.url])]) {

@@ -55,7 +55,7 @@ describe('a table', () => {
   const columns: Column[] = [{ title: 'NAME', least: 4 }, { title: 'STATUS' }, { title: 'LAST USED', leaves: 1 }];
   const row = ['A key with a long name', 'ACTIVE', '2 minutes ago'];
 
-  it('has lines that fit the terminal, whatever they hold', async () => {
+  it('has lines that fit the terminal, whatever they contain', async () => {
     const names = ['鍵'.repeat(100), 'ก่'.repeat(50), 'x'.repeat(100), 'e\u0301'.repeat(100), '', '👩‍👩‍👧'.repeat(30)];
     for (let width = 1; width <= 220; width += 1) {
       const table = await openTable(columns, { isTerminal: true, columns: width });

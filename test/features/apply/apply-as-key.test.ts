@@ -58,7 +58,7 @@ describe('applying declared keys as a key that may do less than all', () => {
     assert.deepEqual(await counts([{ ...C, description: 'New' }, A], {}, changer), [0, 1, 0, 1]);
   });
 
-  it('gives no later expiry than its own, none included', async () => {
+  it('gives no later expiry than its own, and always one', async () => {
     const { principal: short } = await createPrincipal(test.keys, {
       name: 'Short',
       roles: ['ADMIN'],
@@ -105,7 +105,7 @@ describe('applying declared keys as a key that may do less than all', () => {
     await refused(reader, '"Child 1", "Child 2", "Child 3", "Child 4", "Child 5" and 2 more');
   });
 
-  it('changes itself and what it created, and takes over nothing that another key created', async () => {
+  it('changes itself and the keys that it created, and takes over no others', async () => {
     const rights = ['CREATE_OWN', 'UPDATE_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
     const creator = await createPrincipal(test.keys, { name: 'Creator', roles: ['ADMIN'] });
     const permissions = rights.map((right) => (right.includes(':') ? right : `API_KEY:${right}`));

@@ -133,7 +133,7 @@ describe('a file that apply refuses', () => {
     assert.deepEqual([lines.length, lines.at(-1)!.trim()], [21, '10 more not shown.']);
   });
 
-  it('has no secret and no control character repeated, wherever it has them', async () => {
+  it('has no secrets or control characters repeated, wherever they are', async () => {
     const { text: secret } = createSecret(randomBytes);
     const texts = [
       `keys: [{name: ${secret}, roles: [GUEST]}]`,

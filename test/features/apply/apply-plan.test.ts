@@ -38,7 +38,7 @@ describe('a plan of declared keys', () => {
     }
   });
 
-  it('has neither keys to prune nor keys to take over unless that is said', async () => {
+  it('has neither keys to prune nor keys to adopt unless requested', async () => {
     const test = await openTestKeys();
     const { principal } = await createPrincipal(test.keys, { name: 'Maker', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Made', roles: ['GUEST'] }, principal);

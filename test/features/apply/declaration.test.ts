@@ -106,7 +106,7 @@ describe('a declaration', () => {
     ]);
   });
 
-  it('tells a wrong field from a wrong value', async () => {
+  it('distinguishes a wrong field from a wrong value', async () => {
     await assert.rejects(read({ keys: [{ ...A, role: 'GUEST', enabled: 1 }] }), (error: DeclarationError) => {
       const places = error.issues.map(({ path, ofField }) => [path, ofField]);
       assert.deepEqual(places, [

@@ -72,7 +72,7 @@ describe('applying declared keys', () => {
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE B']);
   });
 
-  it('makes an existing key what is declared and nothing else, but for its secret and whether it is enabled', async () => {
+  it('changes an existing key to exactly what is declared, except for its secret and whether it is enabled', async () => {
     const { key: secret, apiKey: key } = await test.keys.create(
       { ...A, description: 'Old', permissions: ['ME:READ_OWN'], expiresIn: '1d' },
       OPERATOR,
@@ -95,7 +95,7 @@ describe('applying declared keys', () => {
     assert.deepEqual(await authenticate(test.keys, secret), { refused: 'disabled', publicId: key.publicId });
   });
 
-  it('enables or disables a key where that is declared, which the audit log tells apart from other changes', async () => {
+  it('enables or disables a key if declared, with separate entries in the audit log', async () => {
     await apply([A, B]);
     await apply([
       { ...A, enabled: false },
@@ -117,7 +117,7 @@ describe('applying declared keys', () => {
     ]);
   });
 
-  it('writes nothing at all where all is as declared, whatever the order and case of the lists', async () => {
+  it('writes nothing if all is as declared, whatever the order and case of the lists', async () => {
     const roles = { name: 'Lists', roles: ['GUEST', 'VIEWER'], permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY'] };
     await apply([A, roles]);
     const watcher = new Database(test.store.location);
@@ -145,7 +145,7 @@ describe('applying declared keys', () => {
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE Lists', 'UPDATE Lists']);
   });
 
-  it('takes from a program what a declaration may say, and nothing else', async () => {
+  it('accepts from a program the same as from a file', async () => {
     const key = { name: 'A', description: null, roles: ['guest'], permissions: [], expiresAt: null };
     const give = (declared: unknown) =>
       Promise.all(
@@ -232,7 +232,7 @@ describe('applying declared keys', () => {
   });
 
   describe('with prune', () => {
-    it('deletes keys that an apply made, and never others, not even those that it changed', async () => {
+    it('deletes keys created by apply, and never others, not even those that it changed', async () => {
       await test.keys.create(A, OPERATOR);
       await test.keys.create({ ...C, name: 'Other' }, OPERATOR);
       await apply([{ ...A, description: 'Adopted' }, B, C]);

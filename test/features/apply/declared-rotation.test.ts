@@ -161,7 +161,7 @@ describeOnEach('declared keys that end and get new secrets', () => {
       assert.equal(await enters(first), 'expired');
     });
 
-    it('are rotated by who holds all that they may do alone', async () => {
+    it('are only rotated by keys that hold all their permissions', async () => {
       await create(ROTATE);
       passDays(60);
       const { principal } = await createPrincipal(test.keys, {

@@ -17,7 +17,7 @@ describeOnEachAndRemotely('declared keys', () => {
   };
   const shown = async (name = 'CI') => (await json('show', name))['metadata'];
 
-  it('have limits and networks, where none means none', async () => {
+  it('have limits and networks; without them, there are none', async () => {
     const file = join(tempFolder(), 'keys.yaml');
     const apply = async (fields: string, ...args: string[]) => {
       writeFileSync(file, `keys:\n  - name: CI\n    roles: [GUEST]\n${fields}`);
@@ -64,7 +64,7 @@ describeOnEachAndRemotely('declared keys', () => {
     assert.equal((await json('show', 'A'))['owner'], null);
   });
 
-  it('have metadata, and it is said where that is wrong', async () => {
+  it('have metadata, and faults in it are reported', async () => {
     const folder = tempFolder();
     const declare = (text: string) => {
       writeFileSync(join(folder, 'keys.yaml'), `keys:\n  - name: CI\n    roles: [GUEST]\n    metadata: ${text}\n`);

@@ -90,7 +90,7 @@ describe('apply, after one that was killed', () => {
     assert.equal(readdirSync(secrets).length, 3);
   });
 
-  it('takes what is older than ten minutes for left, wherever it was written', async () => {
+  it('treats files older than ten minutes as left over, wherever they were written', async () => {
     const past = Date.now() / 1000 - 601;
     for (const file of [hidden(process.ppid), elsewhere()]) {
       writeFileSync(file, secret());

@@ -76,7 +76,7 @@ describeOnEach('the policy, for declared keys', () => {
     await refused(keys.feature(Declarations).apply([declared('Endless')], { adopt: true }, OPERATOR), ENDLESS);
   });
 
-  it('counts what a key grants, and not what the operator grants', async () => {
+  it('counts what a key grants, but not what the operator grants', async () => {
     const { principal: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     demand({ grantableByKeys: ['VIEWER'] });
     await refused(

@@ -48,7 +48,7 @@ describeOnEachAndRemotely('apply of keys that end and are rotated', () => {
     return { folder, command: `'${program}'` };
   };
 
-  it('shows what is to be rotated and renewed, and does it', async () => {
+  it('shows which keys will be rotated and renewed, and does it', async () => {
     await age(92);
     const dry = await test.apply(['--dry-run']);
     assert.match(
@@ -105,7 +105,7 @@ describeOnEachAndRemotely('apply of keys that end and are rotated', () => {
     assert.deepEqual((await test.json())['waiting'], [{ name: 'CI', until: null }]);
   });
 
-  it('hands each secret to a command, on its stdin, and shows none', async () => {
+  it('hands each secret to a command on stdin, and shows none', async () => {
     const { folder, command } = sink('*');
     await age(92);
     const { stdout, stderr, code } = await test.apply(['--exec', command]);

@@ -7,7 +7,7 @@ import { applyDeclared } from './declared-keys.ts';
 const KEYS = 1000;
 
 describe('an apply of a thousand keys', () => {
-  it('lets others read in between, who see none of it until all is done', async () => {
+  it('lets others read in between, who see nothing of it until it is complete', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
     const { principal } = await createPrincipal(keys, { name: 'Admin', roles: ['ADMIN'] });
     const declared = Array.from({ length: KEYS }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));

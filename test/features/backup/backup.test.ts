@@ -229,7 +229,7 @@ describeOnEach('backup', (dialect) => {
       db.close();
     }
 
-    it('is not the store itself, nor what is kept beside it', async () => {
+    it('is neither the store itself nor a file beside it', async () => {
       await cli.given('A');
       const link = join(folder, 'link');
       symlinkSync(dirname(cli.database), link);
@@ -354,7 +354,7 @@ describe('restore refuses a file', () => {
     }
   });
 
-  it('whose schema is another one gives its rows alone to the store', async () => {
+  it('with another schema restores only its rows', async () => {
     changed(
       'drop trigger audit_log_no_update',
       'drop index api_keys_by_creator',
@@ -424,7 +424,7 @@ describe('restore refuses a file', () => {
 });
 
 describe('restore without a comparison', () => {
-  it('is needed where the store is lost, empty or damaged, and says so', async () => {
+  it('is needed if the store is lost, empty or damaged, and says so', async () => {
     const cli = testCli();
     const backup = join(tempFolder(), 'backup.sqlite');
     const { key } = await cli.given('A');
@@ -507,7 +507,7 @@ describe('restore without a comparison', () => {
     assert.deepEqual(await namesIn(previous), ['A', 'B', 'C']);
   });
 
-  it('replaces the file that a link leads to, on whatever file system', async () => {
+  it('replaces the target of a link, on any file system', async () => {
     const [cli, folder] = [testCli(), tempFolder()];
     const { key } = await cli.given('A');
     const backup = join(folder, 'backup.sqlite');

@@ -42,7 +42,7 @@ describeAlwaysOnEach('a copy of a store in an SQLite file', () => {
     assert.deepEqual(await readDirectly(file, 'select id from api_keys order by rowid'), listed);
   });
 
-  it('has all tables, indexes and triggers of a new one, which notice what is changed by SQL', async () => {
+  it('has all tables, indexes and triggers of a new one, and notices changes by SQL', async () => {
     const database = await storeWith([1, 2, 3]);
     const file = join(tempFolder(), 'copy.sqlite');
     await makeStore(file);
@@ -68,7 +68,7 @@ describeAlwaysOnEach('a copy of a store in an SQLite file', () => {
 });
 
 describeOn('sqlite', 'a copy of a store in an SQLite file', () => {
-  it('has all keys, whatever SQL has written for their times', async () => {
+  it('has all keys, whatever SQL has written as their times', async () => {
     const database = await storeWith(Array.from({ length: 1001 }, (_, index) => index));
     // The last key of the first page, and a key after it whose number is misread as greater.
     await changeDirectly(

@@ -468,7 +468,7 @@ describeAlwaysOnEach('the tables of a plugin', (dialect) => {
   });
 });
 
-describe('what a plugin says of its tables', () => {
+describe("the declaration of a plugin's tables", () => {
   for (const [what, kept, message] of [
     ['a name without its prefix', { tables: { sessions: ['id'] } }, /"sessions".*"plugin_svc_api_visits_"/],
     ['a misspelt property', { table: {} }, /"?table"?/],

@@ -134,7 +134,7 @@ describeOnEach('restore', () => {
     await verifies();
   });
 
-  it('keeps the audit log, which says what was restored and what became of each key', async () => {
+  it('keeps the audit log, which records the restore and its effect on each key', async () => {
     await restore('--restore-revoked', 'Deleted');
     const { stdout } = await cli.run(['apikey', 'log', '--json', '--action', 'restore']);
     const { entries } = JSON.parse(stdout) as {
@@ -261,7 +261,7 @@ describeOnEach('restore', () => {
     await verifies();
   });
 
-  it('does not make the keys of a store those of another one', async () => {
+  it('does not mix the keys of different stores', async () => {
     const other = testCli();
     await other.given('Other');
     await other.run(['backup', backup, '--overwrite']);
@@ -324,7 +324,7 @@ describeOnEach('restore', () => {
     await verifies();
   });
 
-  it('brings back keys that are named by their ids, whatever they are called', async () => {
+  it('restores keys named by id, whatever they are called', async () => {
     const { broughtBack } = await restore(
       '--restore-revoked',
       key('Deleted').id,

@@ -21,7 +21,7 @@ const rotation = (previousPublicId: string, previousEndsAt: number | null) => ({
 });
 
 describe('a key that is in a backup and in the store', () => {
-  it('gets back what says nothing about access, and what was widened since', () => {
+  it('gets back fields without effect on access, and what was widened since', () => {
     const { key, kept } = restored(
       { name: 'Old', description: 'old', managed: true, expiresAt: 2000, limits: ['5/m'], allowFrom: ['10.0.0.0/8'] },
       { name: 'New', description: null, roles: ['ADMIN'] },

@@ -27,7 +27,7 @@ describeAlwaysOnEach('a backup', () => {
     assert.equal(await contentOf(cli.database), before);
   });
 
-  it('gives a newer version what it has, and none of its schema', async () => {
+  it('gives its content to a newer version, but not its schema', async () => {
     const database = tempStore();
     const { keys, store } = await openTestKeys({ database });
     const { secret } = await createPrincipal(keys, { name: 'Kept', roles: ['ADMIN'] });

@@ -38,7 +38,7 @@ describe('a command line up to the cursor', () => {
     assert.deepEqual([variables, words, word], [{ A: '1', B: 'two words' }, ['apikey'], 'C=']);
   });
 
-  it('tells what bash keeps of the last word', () => {
+  it('finds the part of the last word that bash keeps', () => {
     const kept = (line: string, breaks = '"\'=:') => {
       const { word, kept: length, quote } = read(line, breaks);
       return [word.slice(0, length), quote];

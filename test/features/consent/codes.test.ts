@@ -22,7 +22,7 @@ describe('codes', () => {
       assert.equal(readUserCode(text), undefined, text);
   });
 
-  it('for programs are 32 random bytes, and what is kept of one kind is not that of another', () => {
+  it('for programs are 32 random bytes, and the stored form differs between kinds', () => {
     assert.match(createCode(randomBytes), /^[A-Za-z0-9_-]{43}$/);
     assert.notEqual(digestCode('device', 'x'), digestCode('redirect', 'x'));
   });

@@ -5,7 +5,7 @@ import { createPrincipal } from '../../support/keys.ts';
 import { query } from '../../support/server.ts';
 import { askDevice, startConsentService } from './support/consent.ts';
 
-describeOnEach('a time of a request in the store that is none', () => {
+describeOnEach('an invalid time of a request in the store', () => {
   it('is the first or the last one of RFC 3339 over GraphQL', async () => {
     const test = await startConsentService();
     const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });

@@ -31,7 +31,7 @@ describeOnEachAndRemotely('apikey requests', () => {
   const redeem = (deviceCode: string) =>
     withKeys({ database: cli.database }, (keys) => keys.feature(Consent).redeem({ deviceCode, clientId: APP.id }));
 
-  it('list who asks for what, without the codes', async () => {
+  it('list who requests what, without the codes', async () => {
     assert.deepEqual(await apikey('requests', 'list'), {
       stdout: '',
       stderr: 'No requests to approve.\n',
@@ -79,7 +79,7 @@ describeOnEachAndRemotely('apikey requests', () => {
     assert.equal((await apikey('log', '--verify')).code, 0);
   });
 
-  itOnStores('are logged with the user who decided', async () => {
+  itOnStores('are logged with the deciding user', async () => {
     const { handle, deviceCode } = await ask();
     await apikey('requests', 'approve', handle, '--yes');
     await redeem(deviceCode);

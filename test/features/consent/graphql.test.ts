@@ -57,7 +57,7 @@ describe('requests of applications, over GraphQL', () => {
     assert.equal(codeOf(await ask(admin, '{ consentRequests(first: 501) { requestId } }')), 'INPUT_INVALID');
   });
 
-  it('are shown and agreed to by their code, by who may create keys, and grant no more than that key holds', async () => {
+  it('are shown and approved by code, by keys that may create keys, and grant no more than the key holds', async () => {
     const { user_code: userCode, device_code: deviceCode } = await askDevice(test.url, {
       scope: 'role:GUEST DOCKER:READ_ANY',
     });
@@ -80,7 +80,7 @@ describe('requests of applications, over GraphQL', () => {
     assert.equal(codeOf(await approve(helper, { userCode, roles: null })), 'INPUT_INVALID');
   });
 
-  it('are agreed to twice as once, by the same key and to the same, and show what was granted', async () => {
+  it('can be approved twice by the same key with the same grants, and show the grants', async () => {
     const { user_code: userCode } = await askDevice(test.url, { scope: 'DOCKER:READ_ANY INFO:READ_ANY' });
     const input = { userCode, permissions: [{ resource: 'DOCKER', actions: ['READ_ANY'] }], expiresIn: '1d' };
     const first = await approve(helper, input);

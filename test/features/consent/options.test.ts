@@ -3,7 +3,7 @@ import { createApp, openKeys } from '../../../src/index.ts';
 import { tempStore } from '../../support/temp.ts';
 
 describe('clients, as an option of createApp', () => {
-  it('are refused where they have a field that is none', async () => {
+  it('are refused with an unknown field', async () => {
     const keys = await openKeys({ database: tempStore(), consent: 'both' });
     await assert.rejects(createApp({ keys, clients: [{ id: 'a', name: 'A', redirect: [] } as never] }), {
       code: 'OPTION_INVALID',

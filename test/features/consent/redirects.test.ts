@@ -49,7 +49,7 @@ describe('a redirect URI', () => {
     for (const [registered, given] of different) assert.ok(!isSameRedirect(registered!, given!), given);
   });
 
-  it('keeps what it has, with parameters behind', () => {
+  it('keeps its query, with parameters appended', () => {
     assert.equal(
       redirectTo('https://a.example/done?x=1', { code: 'a b', state: null }),
       'https://a.example/done?x=1&code=a+b',

@@ -14,7 +14,7 @@ describe('a scope', () => {
     assert.equal(formatScope(parsed.grants), 'role:EDITOR role:GUEST DOCKER:READ_ANY');
   });
 
-  it('may name a key whose place is taken, but that alone is no scope', () => {
+  it('may name a key to replace, but that alone is no scope', () => {
     const id = '0d8f3a52-5a3c-4f6e-9a53-3b1c8e0d1f2a';
     assert.deepEqual(parseScope(`key:${id} DOCKER:READ_ANY`, catalog), {
       grants: { roles: [], permissions: ['DOCKER:READ_ANY'] },
@@ -24,7 +24,7 @@ describe('a scope', () => {
       assert.ok('issue' in parseScope(wrong, catalog), wrong);
   });
 
-  it('tells the first thing that it does not know, and is not empty', () => {
+  it('reports the first unknown part, and must not be empty', () => {
     const issueOf = (scope: string) => {
       const parsed = parseScope(scope, catalog);
       return 'issue' in parsed ? `${parsed.issue.code}: ${parsed.issue.message}` : undefined;

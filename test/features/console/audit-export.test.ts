@@ -100,7 +100,7 @@ describe('the export of the audit log in the console', () => {
     });
   });
 
-  it('is refused for what is no filter, or no format', async () => {
+  it('is refused for an unknown filter or format', async () => {
     for (const query of ['format=xml', 'format=csv&since=yesterday', 'format=__proto__', '']) {
       const refused = await download(query);
       assert.equal(refused.status, 400, query);

@@ -17,7 +17,7 @@ describe('the audit log in the console', () => {
   });
   afterEach(() => test.stop());
 
-  it('says who did what, newest first, and what changed', async () => {
+  it('shows who did what, newest first, and the changes', async () => {
     const { text, html } = await visitor.open('audit-log');
     assert.match(
       text,
@@ -95,7 +95,7 @@ describe('the audit log in the console', () => {
     assert.deepEqual(offered, [...AUDIT_ACTIONS]);
   });
 
-  it('says what is wrong with a filter, and keeps it', async () => {
+  it('reports a wrong filter, and keeps it', async () => {
     for (const path of [
       'audit-log?since=yesterday',
       'audit-log?until=31.12.',

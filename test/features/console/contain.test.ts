@@ -56,7 +56,7 @@ describe('containing a key in the console', () => {
     assert.equal((await visitor.open(`keys/${id}/contain`)).status, 404);
   });
 
-  it('is refused to those who may not', async () => {
+  it('is refused without the permission', async () => {
     const { visitor: bea } = await visitorWith(test, { name: 'Bea', permissions: ['API_KEY:READ_ANY'] });
     assert.doesNotMatch((await bea.open(`keys/${id}`)).html, /\/contain"/);
     assert.equal((await bea.open(`keys/${id}/contain`)).status, 403);

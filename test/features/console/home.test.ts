@@ -36,7 +36,7 @@ describe('the home page of the console', () => {
       ([, href, value, what]) => `${value} ${what} ${href?.replaceAll('&amp;', '&') ?? '-'}`,
     );
 
-  it('counts requests, refusals, keys, those that end soon or were never used, and leads to their lists', async () => {
+  it('counts requests, refusals, keys, and keys that expire soon or were never used, with links to their lists', async () => {
     const { apiKey: used } = await create('Used', { expiresIn: '400d' });
     await create('Ends', { expiresIn: '10d' });
     const off = await create('Off', { expiresIn: '10d' });
@@ -97,7 +97,7 @@ describe('the home page of the console', () => {
     assert.match(visitor.page!.text, /Problems .*A scan found the secret of Leaky/);
   });
 
-  it('is not for who may see no keys: they begin with what they may see', async () => {
+  it('is not for people who may see no keys: they start with what they may see', async () => {
     const { visitor } = await visitorWith(test, { name: 'Guest', roles: ['GUEST'] });
     assert.equal(visitor.page!.path, 'me');
     assert.doesNotMatch(visitor.page!.text, /Home/);

@@ -95,7 +95,7 @@ describeOnEach('a form of the console that makes a secret', () => {
       assert.ok(!isDone(await send(visitor)));
     });
 
-    it(`does nothing without that key, and says so at the field: ${name}`, async () => {
+    it(`does nothing without that key, and reports that at the field: ${name}`, async () => {
       const { secret: other } = await createPrincipal(test.keys, { name: 'Bea', roles: ['ADMIN'] });
       const count = async () => (await test.keys.list({}, OPERATOR)).keys.length;
       await open(visitor);
@@ -127,7 +127,7 @@ describeOnEach('a form of the console that makes a secret', () => {
     });
   }
 
-  it('keeps what was filled in', async () => {
+  it('keeps its fields', async () => {
     const { open, send } = doors['of a rotation']!;
     test.time.now += 5 * MINUTE;
     await open(visitor);
@@ -158,7 +158,7 @@ describeOnEach('a form of the console that makes a secret', () => {
     assert.equal((await test.keys.list({}, OPERATOR)).keys.length, 2);
   });
 
-  it('is none that changes, disables or finishes', async () => {
+  it('is not a form that changes, disables or finishes', async () => {
     const { apiKey } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     await test.keys.rotate(apiKey.id, {}, OPERATOR);
     test.time.now += 5 * MINUTE;

@@ -22,7 +22,7 @@ describe('changing a key in the console', () => {
     (await test.keys.create({ name: 'CI', roles: ['GUEST'], ...input }, OPERATOR)).apiKey.id;
   const find = (id: string) => test.keys.findById(id, OPERATOR);
 
-  it('is done by forms of its own pages alone, and by no page that is opened', async () => {
+  it('needs forms of its own pages, and never happens by opening a page', async () => {
     const id = await create();
     const before = await find(id);
     for (const path of ['edit', 'delete', 'disable', 'rotation', 'narrow']) await visitor.open(`keys/${id}/${path}`);
@@ -39,7 +39,7 @@ describe('changing a key in the console', () => {
     assert.deepEqual(await find(id), before);
   });
 
-  it('asks those who disable the key that they have signed in with, and signs them out', async () => {
+  it("warns before disabling one's own key, and signs out", async () => {
     const result = await authenticate(test.keys, ada);
     assert.ok('principal' in result);
     const page = await visitor.open(`keys/${result.principal.apiKey.id}`);
@@ -48,7 +48,7 @@ describe('changing a key in the console', () => {
     assert.match((await visitor.submit('/disable')).path, /^sign-in/);
   });
 
-  it('asks those who could not enable it again', async () => {
+  it('warns if the person could not enable it again', async () => {
     const permissions = ['API_KEY:UPDATE_ANY', 'API_KEY:READ_ANY'] as const;
     const { visitor: bea } = await visitorWith(test, { name: 'Bea', permissions });
     const id = await create();
@@ -63,7 +63,7 @@ describe('changing a key in the console', () => {
   });
 
   describe('on the page that edits it', () => {
-    it('changes what was changed there, and nothing else', async () => {
+    it('changes only the edited fields', async () => {
       const id = await create({ expiresIn: '30d', limits: ['9/m', '100/d'], permissions: ['DOCKER:READ_ANY'] });
       const before = await find(id);
       await visitor.open(`keys/${id}/edit`);
@@ -75,7 +75,7 @@ describe('changing a key in the console', () => {
       assert.deepEqual(await find(id), { ...before, description: 'Builds', allowFrom: ['10.0.0.0/8', '::1'] });
     });
 
-    it('changes and removes the owner and the tags, and says what is wrong with one', async () => {
+    it('changes and removes the owner and the tags, and reports errors in them', async () => {
       const id = await create();
       await visitor.open(`keys/${id}/edit`);
       const { text, html } = await visitor.submit('/edit', { owner: 'Payments team', tags: 'team=pay; env=prod' });
@@ -89,7 +89,7 @@ describe('changing a key in the console', () => {
       assert.deepEqual([owner, tags], [null, []]);
     });
 
-    it('shows, changes and removes the metadata, and says what is wrong with it', async () => {
+    it('shows, changes and removes the metadata, and reports errors in it', async () => {
       const id = await create({ metadata: { plan: 'pro' } });
       assert.match((await visitor.open(`keys/${id}`)).text, /Metadata \{"plan":"pro"\}/);
       await visitor.open(`keys/${id}/edit`);
@@ -120,7 +120,7 @@ describe('changing a key in the console', () => {
       assert.equal((await find(id))!.expiresAt, test.time.now + 2 * 86_400_000);
     });
 
-    it('says at each field what is wrong with it, and keeps what was typed', async () => {
+    it('reports errors at each field, and keeps the input', async () => {
       const id = await create();
       await create({ name: 'Taken' });
       await visitor.open(`keys/${id}/edit`);
@@ -152,7 +152,7 @@ describe('changing a key in the console', () => {
     });
   });
 
-  describe('to what it uses', () => {
+  describe('to its used permissions', () => {
     const use = async (secret: string) => {
       await query(test.url, secret, '{ online }');
       await test.keys.finishActivity();
@@ -228,7 +228,7 @@ describe('changing a key in the console', () => {
       assert.equal(await find(id), undefined);
     });
 
-    it('deletes nothing if there are other child keys than it told of', async () => {
+    it('deletes nothing if the child keys differ from those shown', async () => {
       const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
       const { id } = principal.apiKey;
       await test.keys.create({ name: 'One', roles: ['GUEST'] }, principal);

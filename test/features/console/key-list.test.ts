@@ -53,7 +53,7 @@ describe('the list of keys in the console', () => {
     assert.match(nothing.text, /No keys match\. Show all keys/);
   });
 
-  it('is narrowed to an owner, to tags, and to what was not used for long', async () => {
+  it('is filtered by owner, by tags, and by keys unused for long', async () => {
     await create('Mine', { owner: 'Payments team', tags: ['env=prod', 'a=b'] });
     await create('Other', { tags: ['env=prod'] });
     assert.deepEqual(namesIn((await visitor.open('keys?by=payments+team')).html), ['Mine']);
@@ -84,7 +84,7 @@ describe('the list of keys in the console', () => {
     assert.match((await visitor.open('keys?from=901')).text, /There are no keys on this page\. Show all keys/);
   });
 
-  it('is sorted by its columns, both ways, and keeps what it is narrowed to', async () => {
+  it('is sorted by its columns, both ways, and keeps its filters', async () => {
     await create('Key 10', { expiresIn: '1d' });
     await create('Key 9', { expiresIn: '9d' });
     await create('Key 100');
@@ -103,7 +103,7 @@ describe('the list of keys in the console', () => {
     assert.match(visitor.page!.html, /value="Key"/);
   });
 
-  it('is narrowed to a role, a creator, an end and keys that were never used', async () => {
+  it('is filtered by a role, a creator, an expiry and keys that were never used', async () => {
     test.time.now += 1;
     const { principal } = await createPrincipal(test.keys, { name: 'Team', roles: ['ADMIN'] });
     test.time.now += 1;
@@ -159,7 +159,7 @@ describe('the list of keys in the console', () => {
     }
   });
 
-  it('takes no notice of what no address of it has', async () => {
+  it('ignores unknown parameters', async () => {
     for (const query of ['status=nonsense', 'sort=nonsense&order=nonsense', 'from=-1', 'ends=1000d', 'after=x']) {
       const { status, html } = await visitor.open(`keys?${query}`);
       assert.deepEqual([status, namesIn(html)], [200, ['Ada']], query);

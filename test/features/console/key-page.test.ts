@@ -17,7 +17,7 @@ describe('the page of a key in the console', () => {
   const cellsIn = (html: string) =>
     Array.from(html.matchAll(/<td class="(?:used|unused|denied)" title="([^"]*)"/g), ([, title]) => title);
 
-  it('tells who created it, what holds it, and how it was used', async () => {
+  it('shows its creator, its restrictions, and its use', async () => {
     const { visitor, secret } = await visitorWith(test, ADA);
     const ada = await authenticate(test.keys, secret);
     assert.ok('principal' in ada);
@@ -135,7 +135,7 @@ describe('the page of a key in the console', () => {
     assert.match(text, /No access to 26 other resources .*VMS/);
   });
 
-  it('answers whether it may do something, and why', async () => {
+  it('explains whether it may do something', async () => {
     const { visitor } = await visitorWith(test, ADA);
     const { apiKey: key } = await test.keys.create({ name: 'CI', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
     await visitor.open(`keys/${key.id}`);
@@ -178,7 +178,7 @@ describe('the page of a key in the console', () => {
     assert.match(days.text, /2030-01-03 1 1 0 0 2030-01-02 1 1 0 0 2030-01-01 2 1 0 0/);
   });
 
-  it('has its timeline for keys that may read the log, with what was changed before and after', async () => {
+  it('has a timeline with former and new values, for keys that may read the log', async () => {
     const { visitor } = await visitorWith(test, ADA);
     const { apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     await test.keys.update(key.id, { description: 'It <b>builds</b>' }, OPERATOR);
@@ -227,7 +227,7 @@ describe('the page of a key in the console', () => {
     );
   });
 
-  it('is not told of a key that may not be read, nor of one that there is not', async () => {
+  it('is the same for an unreadable key as for an unknown one', async () => {
     const { apiKey: key } = await test.keys.create({ name: 'Hidden', roles: ['GUEST'] }, OPERATOR);
     const { visitor } = await visitorWith(test, { name: 'Own', permissions: ['API_KEY:READ_OWN'] });
     for (const id of [key.id, 'nothing', '%3Cb%3E'])

@@ -20,7 +20,7 @@ describe('rotating the secret of a key in the console', () => {
   const secretOn = (html: string) => /<input id="secret"[^>]*value="([^"]*)"/.exec(html)?.[1] ?? '';
   const isAccepted = async (secret: string) => (await query(test.url, secret, '{ online }')).status === 200;
 
-  it('shows the new secret once, tells of the previous one, and finishes', async () => {
+  it('shows the new secret once, mentions the previous one, and finishes', async () => {
     const { secret: old, principal } = await createPrincipal(test.keys, { name: 'CI', roles: ['GUEST'] });
     const { id } = principal.apiKey;
     await visitor.open(`keys/${id}/rotation`);
@@ -63,7 +63,7 @@ describe('rotating the secret of a key in the console', () => {
     assert.match(done.text, /Disabled, because this key created them: Thief Next steps/);
   });
 
-  it('says at its field what is wrong, and that one is under way', async () => {
+  it('reports errors at its field, and a rotation in progress', async () => {
     const id = await create();
     await visitor.open(`keys/${id}/rotation`);
     const { status, html } = await visitor.submit('/rotation', { grace: '91d' });

@@ -30,7 +30,7 @@ describe('creating a key in the console', () => {
     Array.from(html.matchAll(new RegExp(`name="${field}" value="([^"]*)"`, 'g')), ([, value]) => value!);
   const secretIn = ({ html }: ConsolePage) => /value="(svc_\w+)"/.exec(html)?.[1];
 
-  it('shows what it would be before, and then the secret, once', async () => {
+  it('shows a preview, and then the secret, once', async () => {
     const visitor = await signedIn();
     const shown = await preview(visitor, { name: 'Backup', limits: '100/m, 5000/d', allowFrom: '10.0.0.0/8 ::1' });
     assert.equal(shown.status, 200);
@@ -54,7 +54,7 @@ describe('creating a key in the console', () => {
     assert.match(created.text, /printf 'Authorization: Bearer %s' "\$SVC_API_KEY" \| curl/);
   });
 
-  it('replaces no other keys than those that were shown, be they as many', async () => {
+  it('replaces only the keys that were shown, however many', async () => {
     const visitor = await signedIn();
     const { principal } = await createPrincipal(test.keys, { name: 'Backup', roles: ['ADMIN'] });
     const { apiKey: first } = await test.keys.create({ name: 'First', roles: ['GUEST'] }, principal);
@@ -107,7 +107,7 @@ describe('creating a key in the console', () => {
     assert.deepEqual(await find('Backup'), made);
   });
 
-  it('warns of what is dangerous', async () => {
+  it('warns of dangerous grants', async () => {
     const visitor = await signedIn();
     const admin = await preview(visitor, { name: 'All', role: ['ADMIN'], expiry: 'latest' });
     assert.match(admin.text, /ADMIN has full control.*It never expires.*can be used from anywhere/);
@@ -192,7 +192,7 @@ describe('creating a key in the console', () => {
     assert.equal(await find('Deploy'), undefined);
   });
 
-  it('keeps what was filled in while a session ends, but no secret', async () => {
+  it('keeps its fields while a session ends, but no secret', async () => {
     const { visitor, secret, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     for (const step of ['preview', 'change', 'create']) {
       await visitor.open('keys/new');
@@ -224,7 +224,7 @@ describe('creating a key in the console', () => {
     assert.match(long.text, /Your session has ended, so nothing was done/);
   });
 
-  it('keeps what was filled in while the key of the session is rotated', async () => {
+  it('keeps its fields while the key of the session is rotated', async () => {
     const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     await visitor.open('keys/new');
     const { key: secret } = await test.keys.rotate(principal.apiKey.id, { grace: '0s' }, OPERATOR);
@@ -295,7 +295,7 @@ describe('creating a key in the console', () => {
     assert.match(more.text, /cannot grant more than it holds: this key lacks VMS:READ_ANY/);
   });
 
-  it('has roles with what they include for a key that may know', async () => {
+  it('shows the content of roles to keys that may know it', async () => {
     const visitor = await signedIn();
     const page = await visitor.open('keys/new');
     assert.deepEqual(offered(page, 'role').toSorted(), ['ADMIN', 'CONNECT', 'EDITOR', 'GUEST', 'VIEWER']);
@@ -303,7 +303,7 @@ describe('creating a key in the console', () => {
     assert.match(page.text, /ADMIN Full system access.*Rarely needed/);
   });
 
-  it('ends with a day that is chosen, and says so if there is none', async () => {
+  it('expires at the end of a chosen day, and reports an invalid one', async () => {
     const visitor = await signedIn();
     const none = await preview(visitor, { name: 'Backup', expiry: 'date' });
     assert.equal(none.status, 400);
@@ -324,7 +324,7 @@ describe('creating a key in the console', () => {
     assert.match(later.text, /this key expires at 2030-01-11T12:00:00\.000Z/);
   });
 
-  it('shows each issue at its field, with what was typed', async () => {
+  it('shows each issue at its field, and keeps the input', async () => {
     const visitor = await signedIn();
     const fields = { name: 'a_b', description: '<b>"&', limits: '5', allowFrom: '10.0.0.1/8', permission: [] };
     const page = await preview(visitor, fields);
@@ -351,7 +351,7 @@ describe('creating a key in the console', () => {
     assert.deepEqual([owner, tags], ['Ada', ['a=1', 'b=2']]);
   });
 
-  it('goes back from the preview to what was filled in', async () => {
+  it('goes back from the preview to the filled form', async () => {
     const visitor = await signedIn();
     await preview(visitor, { name: 'Backup', description: 'Nightly', owner: 'Ada', expiry: '7d' });
     const form = await visitor.submit('keys/new', { step: 'change' });
@@ -434,7 +434,7 @@ describe('creating a key in the console, where the policy demands something', ()
     assert.match(visitor.page!.text, /does not let keys grant ADMIN/);
   });
 
-  it('offers the longest end that it allows, and none beyond', async () => {
+  it('offers the longest allowed expiry, and none beyond', async () => {
     await start({ maxLifetime: '10d' });
     const ending = await visitorWith(test, { name: 'Ending', roles: ['ADMIN'], expiresIn: '10d' });
     test.time.now += 5 * 86_400_000;

@@ -21,7 +21,7 @@ describe('the console, asked oddly', () => {
   before(async () => void (test = await startConsoleService({ log })));
   after(() => test.stop());
 
-  it('makes no key of an end that the form does not have', async () => {
+  it('makes no key with an expiry that the form does not offer', async () => {
     const { visitor } = await visitorWith(test, { ...ADA, name: 'Ends' });
     for (const expiry of ['zzz', 'asked', 'constructor', '']) {
       await visitor.open('keys/new');
@@ -35,7 +35,7 @@ describe('the console, asked oddly', () => {
     );
   });
 
-  it('shows of thousands of grants only those that there are', async () => {
+  it('shows only existing ones of thousands of grants', async () => {
     const { visitor, principal } = await visitorWith(test, { ...ADA, name: 'Many' });
     for (const path of ['keys/new', `keys/${principal.apiKey.id}/edit`]) {
       const { html } = await visitor.open(path);
@@ -77,7 +77,7 @@ describe('the console, asked oddly', () => {
     assert.equal(html.split('a&lt;U+202E&gt;b').length, 3, 'above, and in the timeline');
   });
 
-  it('says which methods an address takes, and the way on to those who have signed in', async () => {
+  it('names the methods of an address, and how to continue after signing in', async () => {
     const { visitor, principal } = await visitorWith(test, { ...ADA, name: 'Methods' });
     const { id } = principal.apiKey;
     const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
@@ -151,7 +151,7 @@ describe('the console over a store that takes no writes', () => {
     await test.stop();
   });
 
-  it('says to those who sign in on a full disk that it is full', async function () {
+  it('reports a full disk when people sign in', async function () {
     const disk = mountSmallDisk(8) ?? skipUnlessCI(this, 'a small disk could not be mounted');
     try {
       const test = await startConsoleService({ database: join(disk.folder, 'keys.sqlite') });

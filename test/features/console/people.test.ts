@@ -132,7 +132,7 @@ describeOnEach('a person signed in by a proxy', () => {
     }
   });
 
-  it('sends forms of our own pages alone', async () => {
+  it('can send forms of our own pages only', async () => {
     await as('ada', 'admins').open('keys');
     const send = (headers: Record<string, string>) =>
       fetch(`${test.url}/console/keys/new`, {
@@ -183,7 +183,7 @@ describeOnEach('a person signed in by a proxy', () => {
       assert.equal(await statusAt(host, {}), 200, host);
   });
 
-  it('is known at the host of publicUrl, whose own pages alone send forms', async () => {
+  it('is known at the host of publicUrl, where only its own pages can send forms', async () => {
     await restart({ publicUrl: 'https://keys.example.org' });
     assert.equal(await statusAt('keys.example.org', {}), 200);
     assert.equal(await statusAt('KEYS.example.org:443', {}), 200);
@@ -212,7 +212,7 @@ describeOnEach('a person signed in by a proxy', () => {
     assert.equal(await statusAt('keys.lan', {}), 403);
   });
 
-  it('makes no more than 30 new people a minute; those who are known come in', async () => {
+  it('is one of at most 30 new people a minute; known people come in', async () => {
     await as('ada').open('keys');
     let [number, status] = [0, 200];
     // Every two seconds, one more is allowed, so a slow machine gets further.
@@ -291,14 +291,14 @@ describeOnEach('a person signed in by a provider', () => {
     );
   });
 
-  it('is known by what the provider tells of them where its token says too little', async () => {
+  it("is described by the provider's user info if the token says too little", async () => {
     await start({ isInToken: false });
     assert.equal((await signIn()).status, 200);
     assert.ok(provider.requests.includes('GET /me'));
     assert.deepEqual([(await person())!.name, (await person())!.roles], ['ada', ['ADMIN', 'VIEWER']]);
   });
 
-  it('who lost a group has less from the next sign-in on, and so has what they made', async () => {
+  it('who lost a group has less from the next sign-in on, as have the keys that they created', async () => {
     await start();
     await signIn();
     const ada = (await person())!;
@@ -333,7 +333,7 @@ describeOnEach('a person signed in by a provider', () => {
       assert.equal(refusals().length, 1);
     });
 
-  it('needs no groups where none are granted anything', async () => {
+  it('needs no groups if no groups have grants', async () => {
     await start({}, { '*': GRANT['*'] });
     const { groups: _, ...without } = ADA;
     provider.account = without;
@@ -453,7 +453,7 @@ describeOnEach('a person signed in by a provider', () => {
     assert.equal((await signIn()).status, 200);
   });
 
-  it('is signed in by whatever key the provider signs with now', async () => {
+  it("is signed in with the provider's current key", async () => {
     await start();
     assert.equal((await signIn()).status, 200);
     provider.rotateKeys();
@@ -470,7 +470,7 @@ describeOnEach('a person signed in by a provider', () => {
     }
   });
 
-  it('begins on pages of ours alone', async () => {
+  it('starts on our own pages only', async () => {
     await start();
     const answer = await fetch(`${test.url}/console/sign-in/start`, {
       redirect: 'manual',

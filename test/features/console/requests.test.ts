@@ -40,7 +40,7 @@ describe('what applications ask for, in the console', () => {
     return (await pollDevice(test.url, deviceCode)).body;
   };
 
-  it('says how an application asks, where none does', async () => {
+  it('explains how an application asks, if there are no requests', async () => {
     const { text } = await (await signedIn()).open('requests');
     assert.match(
       text,
@@ -48,7 +48,7 @@ describe('what applications ask for, in the console', () => {
     );
   });
 
-  it('are listed with who asks, from where and for what, and refused with one click', async () => {
+  it('are listed with the application, its address and its request, and refused with one click', async () => {
     const { device_code, user_code } = await askDevice(test.url, {
       scope: 'DOCKER:READ_ANY VMS:READ_ANY role:GUEST',
       key_expires_in: '5d',
@@ -116,7 +116,7 @@ describe('what applications ask for, in the console', () => {
     assert.deepEqual([entry!.action, entry!.actor.name], ['CONSENT_DENY', 'Ada']);
   });
 
-  it('are shown to a key that may create its own alone by their code, with what it cannot grant', async () => {
+  it('are shown by their code to a key that may only create its own, with what it cannot grant', async () => {
     const { device_code, user_code } = await askDevice(test.url, {
       scope: 'DOCKER:READ_ANY VMS:READ_ANY role:VIEWER',
       key_expires_in: '60d',
@@ -140,7 +140,7 @@ describe('what applications ask for, in the console', () => {
     assert.equal((await answerTo(device_code))['scope'], 'DOCKER:READ_ANY');
   });
 
-  it('are not granted without anything, or without an end that was to be chosen', async () => {
+  it('are not granted without any grant, or without a required expiry', async () => {
     const { user_code } = await askDevice(test.url);
     const visitor = await signedIn();
     await look(visitor, user_code);
@@ -186,7 +186,7 @@ describe('what applications ask for, in the console', () => {
     assert.equal(created!.createdBy, principal.apiKey.id);
   });
 
-  it('are decided by a session alone from our own pages, and not once it has ended', async () => {
+  it('are decided only by forms of our own pages, and not after the session has ended', async () => {
     const { user_code } = await askDevice(test.url);
     const visitor = await signedIn();
     const form = await look(visitor, user_code);
@@ -206,7 +206,7 @@ describe('what applications ask for, in the console', () => {
     assert.match(ended.text, /role="alert">Enter your own API key.*name="key"/s);
   });
 
-  it('are shown with a session also to who comes by a link of another site', async () => {
+  it('are also shown to a session that comes by a link of another site', async () => {
     const { user_code } = await askDevice(test.url);
     const visitor = await signedIn();
     const path = `/device?user_code=${user_code}`;
@@ -229,7 +229,7 @@ describe('what applications ask for, in the console', () => {
     );
   });
 
-  it('are nothing for a key that may create none', async () => {
+  it('are hidden from a key that may create no keys', async () => {
     const visitor = await signedIn({ roles: ['VIEWER'] });
     assert.equal((await visitor.open('requests')).status, 403);
     assert.doesNotMatch(visitor.page!.html, /<form[^>]*action="[^"]*requests/);

@@ -34,7 +34,7 @@ describe('keys that are selected in the console', () => {
     assert.doesNotMatch((await reader.open('keys')).html, /checkbox|Disable…/);
   });
 
-  it('are disabled together, after it was told exactly how many', async () => {
+  it('are disabled together, after the exact number was shown', async () => {
     await test.keys.setEnabled(ids['Other']!, false, OPERATOR);
     const page = await plan('DISABLE', ['Team', 'Other']);
     assert.match(page.text, /Disable 1 key\? 1 key and 1 child key : 2 in total, never used\. /);
@@ -45,7 +45,7 @@ describe('keys that are selected in the console', () => {
     assert.notEqual((await find('Team'))!.disabledAt, null);
   });
 
-  it('get an end, but none that ends earlier gets a later one', async () => {
+  it('get an expiry, but none gets a later one', async () => {
     const page = await plan('EXPIRE', ['Team', 'Other', 'Build']);
     assert.match(page.text, /Set the expiry of 2 keys\? .*2 keys , never used\. .*1 key already expires earlier Other/);
     const sooner = await visitor.submit('keys/selected', { expiry: '1d' });
@@ -56,13 +56,13 @@ describe('keys that are selected in the console', () => {
     for (const name of ['Team', 'Other', 'Build']) assert.equal((await find(name))!.expiresAt, day, name);
   });
 
-  it('are as many as were selected where none would change', async () => {
+  it('are counted correctly if none would change', async () => {
     const page = await plan('EXPIRE', ['Other']);
     assert.match(page.text, /Set the expiry of 1 key\? .*1 key already expires earlier Other .*None of these keys/);
     assert.doesNotMatch(page.text, /0 keys/);
   });
 
-  it('say what is wrong with an end', async () => {
+  it('report a wrong expiry', async () => {
     const page = await plan('EXPIRE', ['Team'], '&expiry=date&date=2020-01-01');
     assert.equal(page.status, 422);
     assert.match(page.text, /Choose a day in the future/);
@@ -81,7 +81,7 @@ describe('keys that are selected in the console', () => {
     for (const name of ['Team', 'Build', 'Other']) assert.equal(await find(name), undefined, name);
   });
 
-  it('stay as they are if there are others than it told of', async () => {
+  it('stay as they are if there are other child keys than those shown', async () => {
     await plan('DELETE', ['Team', 'Other']);
     const { principal } = await visitorWith(test, { name: 'Bea', roles: ['ADMIN'] });
     const team = await test.keys.findByName('Team', OPERATOR);

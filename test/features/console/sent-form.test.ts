@@ -62,7 +62,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     }
   });
 
-  it('twice at once, to two servers of a store, is done by one of them; the other one says so', async () => {
+  it('twice at once, to two servers of a store, is processed by one; the other one says so', async () => {
     await preview();
     const answers = await Promise.all([create(visitor.twin()), create(visitor.twin(other.url))]);
     assert.deepEqual(
@@ -181,7 +181,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     assert.equal(secretIn(await create(before)), undefined);
   });
 
-  it('shows who rotates the key that they have signed in with its new secret, although their session ends by it', async () => {
+  it('shows people who rotate their own key its new secret, although that ends their session', async () => {
     const id = (await test.keys.findByName('Ada', OPERATOR))!.id;
     await visitor.open(`keys/${id}/rotation`);
     const before = visitor.twin();

@@ -45,7 +45,7 @@ describe('what the console shows of the service', () => {
     assert.match((await visitor.submit('routes', { key: 'Deploy' })).text, /Allowed/);
   });
 
-  it('is what a key can reach, and which keys a route lets pass', async () => {
+  it('is what a key can reach, and which keys a route accepts', async () => {
     await visitor.open('routes');
     const { text } = await visitor.submit('routes', { key: 'Deploy' });
     assert.match(text, /1 line 4 GET \/api\/\*\* DOCKER:READ_ANY Allowed Keys/);
@@ -63,7 +63,7 @@ describe('what the console shows of the service', () => {
     assert.equal((await config.open('routes/1/keys')).status, 403);
   });
 
-  it('is what is wrong with a question, which stays', async () => {
+  it('is the error of a question, with the question', async () => {
     await visitor.open('routes');
     for (const [given, problem] of [
       [{ url: 'x' }, /URL/],

@@ -12,7 +12,7 @@ describe('the shell of console, consent and sign-in', () => {
   });
   afterEach(() => test.stop());
 
-  it('says which service it is, to those who have not signed in as well', async () => {
+  it('names the service, also before signing in', async () => {
     const { host } = new URL(test.url);
     const stranger = new Visitor(test.url);
     for (const path of ['sign-in', '../device', 'nothing']) {
@@ -22,7 +22,7 @@ describe('the shell of console, consent and sign-in', () => {
     }
   });
 
-  it('says who has signed in, on every page, with the way out', async () => {
+  it('names the signed-in person on every page, with a way to sign out', async () => {
     const { host } = new URL(test.url);
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     const { user_code: code } = await askDevice(test.url, { scope: 'DOCKER:READ_ANY API_KEY:CREATE_OWN' });
@@ -42,7 +42,7 @@ describe('the shell of console, consent and sign-in', () => {
     }
   });
 
-  it('tells what is asked for in words, with the codes beside them, and that a key could create further ones', async () => {
+  it('describes a request in words, with the codes beside them, and that a key could create others', async () => {
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     const { user_code: code } = await askDevice(test.url, { scope: 'DOCKER:READ_ANY API_KEY:CREATE_OWN role:VIEWER' });
     const { text, html } = await visitor.open(`../device?user_code=${code}`);

@@ -171,7 +171,7 @@ describeOnEach('signing in to the console', () => {
     assert.equal((await late.submit('sign-in', { key: secret })).path, 'keys?search=a*b');
   });
 
-  it('is not needed again by who has signed in', async () => {
+  it('is not asked of people who have signed in', async () => {
     const { visitor } = await visitorWith(test, ADA);
     assert.equal((await visitor.open('sign-in?next=audit-log')).path, 'audit-log');
   });
@@ -262,7 +262,7 @@ describeOnEach('signing in to the console', () => {
     assert.equal(response.status, 303);
   });
 
-  it('logs who signed in, and neither key nor token', async () => {
+  it('logs the person, and neither key nor token', async () => {
     const { visitor, secret } = await visitorWith(test, ADA);
     const token = visitor.cookie!.split('=')[1]!;
     await visitor.open('keys');

@@ -7,7 +7,7 @@ import { describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { APP } from '../consent/support/consent.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';
 
-describeOnEachAndRemotely('the command line and what a key did to others', () => {
+describeOnEachAndRemotely("the command line and a key's changes to others", () => {
   let cli: TestCli;
   let ops: CreatedKey;
   let asleep: string;
@@ -78,7 +78,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.deepEqual([code, stderr, await accepts(ops.key)], [0, '', true]);
   });
 
-  it('revoke --undo-changes undoes it, also after the key was deleted, and says what was done', async () => {
+  it('revoke --undo-changes undoes them, also after the key was deleted, and reports that', async () => {
     await apikey('delete', 'Ops');
     const { exit, ...done } = await json('revoke', 'Ops', '--undo-changes', '--yes');
     assert.deepEqual([exit, issuedIn(done)], [0, ALL.slice(0, 2)]);
@@ -97,7 +97,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.match(again.stderr + again.stdout, /no changes of a deleted one are in effect/);
   });
 
-  it('names keys as disabled that are so already, in words alone', async () => {
+  it('reports keys as already disabled, but only as text', async () => {
     await withKeys({ database: cli.database }, async (keys) => {
       await keys.finishRotation((await keys.findByName('CI', OPERATOR))!.id, OPERATOR);
       const result = await authenticate(keys, asleep);
@@ -114,7 +114,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.match((await apikey('delete', 'Ops')).stderr, line);
   });
 
-  it('revoke --undo-changes --since leaves what was done to others before', async () => {
+  it('revoke --undo-changes --since leaves earlier changes', async () => {
     const { changes } = await json(
       'revoke',
       '--undo-changes',

@@ -70,7 +70,7 @@ describeOnEach('what a key did to others', () => {
   const keyOf = async ({ id }: Made) => (await test.keys.findById(id, OPERATOR))!;
 
   describe('is kept', () => {
-    it('with what it was: secrets, widenings and enabling, in their order', async () => {
+    it('with its details: secrets, widenings and enabling, in order', async () => {
       const [ci, web] = [await create('CI'), await create('Web', OPERATOR, { roles: ['GUEST'] })];
       await test.keys.setEnabled(web.id, false, OPERATOR);
       await rotate(ci);
@@ -97,7 +97,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued(child), ['SECRET CI']);
     });
 
-    it('not of what it did to its own child keys, nor of what takes something away, nor of the operator', async () => {
+    it("but not changes to its own child keys, nor reductions, nor the operator's", async () => {
       const [child, ci] = [await create('Child', ops.principal), await create('CI')];
       await rotate(child);
       await update(child, { expiresIn: '1h' });
@@ -173,7 +173,7 @@ describeOnEach('what a key did to others', () => {
       assert.equal((await keyOf(child)).disabledAt, null);
     });
 
-    it('also the secret of an adopted key that is in its grace, and what was done with earlier ones', async () => {
+    it('also the secret of an adopted key in its grace, and changes made with earlier ones', async () => {
       const [child, ci] = [await create('Child', ops.principal), await create('CI')];
       const own = await rotate(child, OPERATOR);
       await test.keys.adopt(child.id, OPERATOR);
@@ -216,7 +216,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued(), ['SECRET CI']);
     });
 
-    it('of a key whose address alone it widened', async () => {
+    it('of a key with only its addresses widened', async () => {
       const ci = await create('CI');
       const audience = 'https://mcp.example.org';
       const widening = { before: { audience }, added: { roles: [], permissions: [] } };
@@ -246,7 +246,7 @@ describeOnEach('what a key did to others', () => {
       assert.equal((await test.store.repository.port(EFFECTS).actorsNamed('Ops')).length, 1);
     });
 
-    it('for readers of those keys alone', async () => {
+    it('only for readers of those keys', async () => {
       await rotate(await create('CI'));
       const reader = await create('Reader', OPERATOR, { permissions: ['API_KEY:READ_OWN'] });
       assert.deepEqual(await issued(ops, reader.principal), []);
@@ -265,7 +265,7 @@ describeOnEach('what a key did to others', () => {
       assert.equal(await refusal(other.secret), undefined);
     });
 
-    it('a secret that waits for its first use, and one in its grace: the one before works alone again', async () => {
+    it('a secret that waits for its first use, and one in its grace: only the previous one works again', async () => {
       const [ci, web] = [await create('CI'), await create('Web')];
       const asleep = await rotate(ci, ops.principal, { grace: '90d', activate: 'on-first-use' });
       const used = await rotate(web);
@@ -360,7 +360,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([permissions, limits, disabledAt === null], [['VMS:READ_ANY'], ['5/s'], false]);
     });
 
-    it('what it enabled is disabled', async () => {
+    it('by disabling the keys that it enabled', async () => {
       const old = await create('Old');
       await test.keys.setEnabled(old.id, false, OPERATOR);
       await enable(old);
@@ -379,7 +379,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await second.redeem(), { refused: 'access_denied', reason: 'denied' });
     });
 
-    it('what was done with secrets that it issued, however far that goes', async () => {
+    it('including changes made with secrets that it issued, at any distance', async () => {
       const [ci, web, old] = [
         await create('CI'),
         await create('Web'),
@@ -411,7 +411,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([await refusal(own), (await keyOf(web)).roles], [undefined, ['GUEST']]);
     });
 
-    it('since a time: what was done to others before stays, but not its child keys', async () => {
+    it('since a time: earlier changes stay, but not its child keys', async () => {
       const [ci, web] = [await create('CI'), await create('Web')];
       const [early, child] = [await rotate(ci), await create('Early', ops.principal)];
       test.time.now += HOUR;
@@ -521,7 +521,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([await refusal(ci.secret), (await keyOf(ci)).disabledAt !== null], ['rotated', true]);
     });
 
-    it('by a name that several had, only once it is said which', async () => {
+    it('by an ambiguous name, only with an id', async () => {
       await rotate(await create('CI'));
       await test.keys.create({ name: 'Ops', roles: ['ADMIN'], overwrite: true }, OPERATOR);
       await assert.rejects(contain(), { code: 'INPUT_INVALID', message: new RegExp(`${ops.id} \\(deleted\\)`) });

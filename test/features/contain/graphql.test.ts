@@ -62,7 +62,7 @@ describeOnEach('containing a key over GraphQL', () => {
     assert.deepEqual((await ask(own.secret, gone, { ids: [ids.Ops] })).data, { deleteApiKeys: { issued: [] } });
   });
 
-  it('shows what it would do, does it once, and has the same to tell', async () => {
+  it('previews the effect, does it once, and reports the same', async () => {
     const plan = await contain({ name: 'Ops', dryRun: true });
     assert.equal(await isOver(secrets.Ops), false);
     const done = await contain({ id: ids.Ops });
@@ -91,7 +91,7 @@ describeOnEach('containing a key over GraphQL', () => {
     assert.equal(await isOver(secrets.Asleep), true);
   });
 
-  it('undoes only what was done since a time, where that is given', async () => {
+  it('undoes only changes since a given time', async () => {
     await contain({ id: ids.Ops, since: '2030-01-01T00:00:03.001Z' });
     assert.deepEqual([await isOver(secrets.Ops), await isOver(secrets.Asleep)], [true, false]);
   });

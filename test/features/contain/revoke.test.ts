@@ -85,7 +85,7 @@ describeOnEach('revoking a key by its secret', () => {
   const accepts = (secret: string) =>
     withKeys({ database: cli.database }, async (keys) => 'principal' in (await authenticate(keys, secret)));
 
-  it('disables it, deletes it, or undoes what it did', async () => {
+  it('disables it, deletes it, or undoes its changes', async () => {
     assert.deepEqual(namesIn(await revoke(key, '--dry-run')), ['CI']);
     assert.equal(await accepts(key), true);
     assert.equal((await revoke(key))['changed'], true);

@@ -6,7 +6,7 @@ import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { shrunkenStore } from '../../support/shrunken-store.ts';
 
 describeAlwaysOnEach('doctor --fix', (dialect) => {
-  it('says what it has given back, where others use the store', async () => {
+  it('reports the freed space, while others use the store', async () => {
     const database = await shrunkenStore();
     const keys = await openKeys({ database });
     const { code, stdout, stderr } = await testCli(database).run(['doctor', '--fix', '--json']);

@@ -79,7 +79,7 @@ describeOnEach('doctor', (dialect) => {
     assert.match(stdout, /^ok +NODE .*\n(.*\n)*(No problems found|0 failures, 2 warnings)\.\n$/);
   });
 
-  it('finds a store that does not exist, and creates none', async () => {
+  it('reports a missing store, and creates none', async () => {
     const other = testCli();
     const { code, stdout } = await other.run(['doctor', '--json']);
     assert.deepEqual([code, wrong((JSON.parse(stdout) as { checks: Finding[] }).checks)], [1, ['STORE failure']]);
@@ -253,7 +253,7 @@ describeOnEach('doctor', (dialect) => {
   });
 
   if (dialect === 'postgres')
-    it('names each setting of the database server that breaks what is promised, and so does the start of a server', async () => {
+    it('names each server setting that endangers changes, as does the start of a server', async () => {
       const [settings] = await readDirectly(
         cli.database,
         `select current_setting('fsync') as fsync, current_setting('full_page_writes') as pages`,
@@ -306,7 +306,7 @@ describeOnEach('doctor', (dialect) => {
     assert.match(clock[0]!.message, /ran back between the entries 1 \(.*\) and 2/);
   });
 
-  it('takes what a server writes while it looks at the store for no fault of the clock', async () => {
+  it('does not report changes made by a server meanwhile as clock faults', async () => {
     await unlockAuditLog(cli.database);
     let now = Date.now();
     // How long the audit log of a million keys takes.
@@ -335,7 +335,7 @@ describeOnEach('doctor', (dialect) => {
     else assert.match(message, /^The clock of this machine, by which keys expire, says \S+, and that of the database /);
   });
 
-  it('says which key or entry has a time that is none', async () => {
+  it('names the key or entry with an invalid time', async () => {
     const absurd = ['9500000000000000', '-9500000000000000', '300000000000000'];
     const messages = async (check: string) =>
       (await examine()).filter((found) => found.check === check).map(({ message }) => message);
@@ -366,7 +366,7 @@ describeOnEach('doctor', (dialect) => {
 
   if (dialect === 'postgres') return;
 
-  it('finds who else may use the files, and does not change that', async () => {
+  it('reports who else may use the files, and does not change that', async () => {
     chmodSync(cli.database, 0o644);
     assert.deepEqual(wrong(await examine()), ['ACCESS warning']);
     chmodSync(cli.database, 0o666);
@@ -473,7 +473,7 @@ describeOnEach('doctor', (dialect) => {
     );
   });
 
-  it('leaves a -journal alone that a killed program has left, and does not undo what it tells', async () => {
+  it('leaves the -journal of a killed program alone, and does not roll it back', async () => {
     const folder = tempFolder();
     const path = join(folder, 'keys.sqlite');
     const writer = new Database(cli.database);
@@ -491,7 +491,7 @@ describeOnEach('doctor', (dialect) => {
     assert.deepEqual(readdirSync(folder), ['keys.sqlite', 'keys.sqlite-journal']);
   });
 
-  it('leaves a -wal alone that a killed program has left', async () => {
+  it('leaves the -wal of a killed program alone', async () => {
     const folder = tempFolder();
     const path = join(folder, 'keys.sqlite');
     const writer = new Database(cli.database);
@@ -551,7 +551,7 @@ describeOn('postgres', 'doctor, as a user of the database', () => {
 });
 
 describeOn('postgres', 'doctor, as the user of docs/postgresql.md', () => {
-  it('finds that a server may do what it must', async () => {
+  it('accepts the rights of a server', async () => {
     const cli = testCli();
     await cli.given('A');
     const url = new URL(cli.database);
@@ -572,7 +572,7 @@ describeOn('postgres', 'doctor, as the user of docs/postgresql.md', () => {
 });
 
 describe('doctor, on a version of Node that is not supported', () => {
-  it('says so', () => {
+  it('reports that', () => {
     const own = Object.getOwnPropertyDescriptor(process, 'versions')!;
     Object.defineProperty(process, 'versions', { configurable: true, value: { ...process.versions, node: '20.1.0' } });
     try {

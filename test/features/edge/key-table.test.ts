@@ -11,7 +11,7 @@ function valuesOf(row: ReturnType<KeyTable['findById']>): FeedRow | undefined {
 }
 
 describe('the table of an edge', () => {
-  it('has what a map has after any changes', () => {
+  it('has the content of a map after any changes', () => {
     const table = new KeyTable();
     const random = new Random(42);
     const ids = [...IDS, ...Array.from({ length: 400 }, (_, index) => `id-${index}`)];
@@ -45,7 +45,7 @@ describe('the table of an edge', () => {
     for (const digest of gone) assert.equal(table.findByDigest(digest), undefined);
   });
 
-  it('finds each of many keys while it grows, and not what is like one', () => {
+  it('finds each of many keys while it grows, and no similar one', () => {
     const table = new KeyTable();
     for (let index = 0; index < 30_000; index += 1)
       table.put(lineOf({ id: `${index}`, digest: digestOf(`${index}`), previous: null, name: `${index}` }));
@@ -81,7 +81,7 @@ describe('the table of an edge', () => {
     assert.equal(table.findByDigest(digest)?.id, 'new');
   });
 
-  it('refuses what is not the row of a key', () => {
+  it('refuses invalid rows', () => {
     const table = new KeyTable();
     for (const text of ['', '[]', '{}', '["a"]', 'null', '["a","b",null'])
       assert.throws(() => table.put(Buffer.from(text)), SyntaxError, text);

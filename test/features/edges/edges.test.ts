@@ -77,7 +77,7 @@ describeOnEach('edges', () => {
     return performance.now();
   };
 
-  it('may answer no more once a change has returned that came while one was told', async () => {
+  it('stop answering before a change returns that came during an answer', async () => {
     const ci = await create('CI');
     let returned = Number.NaN;
     whenRead = async () => {
@@ -154,7 +154,7 @@ describeOnEach('edges', () => {
     assert.equal(edgesOf(test.keys).waited.count, count);
   });
 
-  it('are not spoken for by others, who have another key', async () => {
+  it('cannot be acted for by others with another key', async () => {
     const ci = await create('CI');
     const id = randomUUID();
     const { until: end, cursor } = await follow({ id, after: await head(), leaseMs: 1000 });
@@ -191,7 +191,7 @@ describeOnEach('edges', () => {
     }
   });
 
-  it('report what is in bounds alone', () => {
+  it('report only values within bounds', () => {
     const report = { id: randomUUID(), usage: [], activated: [], refusals: [] };
     assert.deepEqual(readEdgeReport(report), report);
     assert.throws(() => readEdgeReport({ ...report, id: 'x'.repeat(1000) }), /must be a UUID/);
@@ -222,7 +222,7 @@ describeOnEach('edges', () => {
       assert.throws(() => readEdgeReport({ ...report, ...wrong }), /must be a UUID/, JSON.stringify(wrong));
   });
 
-  it('count once what they report twice at once, and nothing as later than now', async () => {
+  it('count once if they report twice at once, and no use is in the future', async () => {
     const { id } = await create('CI');
     const start = 3_600_000 * 1_000_000;
     const hours = [{ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 }];
@@ -241,7 +241,7 @@ describeOnEach('edges', () => {
     await test.keys.feature(Origin).takeReport({ id: randomUUID(), usage, activated: [], refusals: [] }, key);
   });
 
-  it('have refusals sampled like those of the server, each with the edge that has seen it', async () => {
+  it('have refusals sampled like those of the server, each with the edge that saw it', async () => {
     const refusal = (index: number): AuditDraft => ({
       at: test.time.now,
       actor: { kind: 'KEY', id: idOf(`k${index % 500}`), name: `Key ${index}` },
@@ -268,7 +268,7 @@ describeOnEach('edges', () => {
     }
   });
 
-  it('report no more requests than can be true, of grants that there are, and take back what they have reported', async () => {
+  it('report no more requests than possible, of existing grants, and take back reports', async () => {
     const { id } = await create('CI');
     const report = async (fields: object, by = key) => {
       const one = { id, uses: 0, lastUsedAt: test.time.now, previousLastUsedAt: null, permissions: [], hours: [] };
@@ -296,7 +296,7 @@ describeOnEach('edges', () => {
     assert.ok(hoursOf.every(({ start }) => start >= startOf('DAY', test.time.now) - 90 * 24 * 3_600_000));
   });
 
-  it('delay changes ever less the more of them they delay, however many there are of a key, and only those of that key', async () => {
+  it('delay changes less, the more they have delayed, however many a key has, and only those of that key', async () => {
     const ci = await create('CI');
     let enabled = true;
     const change = () => test.keys.setEnabled(ci.id, (enabled = !enabled), OPERATOR);
@@ -317,7 +317,7 @@ describeOnEach('edges', () => {
     assert.ok(other.leaseMs > 1000);
   });
 
-  it('of one key are a thousand at most: those that may not answer make room', async () => {
+  it('of one key are a thousand at most: those without a lease make room', async () => {
     const after = await head();
     for (let count = 0; count < 1005; count += 1) await poll({ id: randomUUID(), after: '1.x' });
     assert.equal(edgesOf(test.keys).list().length, 1000);
@@ -402,7 +402,7 @@ describeOn('sqlite', 'edges of a file', () => {
     }
   });
 
-  it('are listed where a power failure has left half of what another process told', async () => {
+  it("are listed if a power failure has truncated another process's list", async () => {
     const test = await openTestKeys();
     const blind = followBlindly(test.database);
     try {
@@ -414,7 +414,7 @@ describeOn('sqlite', 'edges of a file', () => {
     }
   });
 
-  it('are not waited for without end where a process that tells them cannot see what is changed', async () => {
+  it('are not waited for without end if their process cannot see changes', async () => {
     const test = await openTestKeys();
     const blind = followBlindly(test.database);
     try {
@@ -427,7 +427,7 @@ describeOn('sqlite', 'edges of a file', () => {
     }
   });
 
-  it('are waited for also while what a process says of itself is half written', async () => {
+  it('are waited for even while the record of their process is half written', async () => {
     const test = await openTestKeys();
     const blind = followBlindly(test.database);
     const before = blind.leasedUntil();

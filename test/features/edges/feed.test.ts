@@ -73,7 +73,7 @@ describeOnEach('the feed', () => {
     }
   }
 
-  it('tells an edge that rests of changes alone, and answers it once the server stops', async () => {
+  it('sends changes to a resting edge, and answers it when the server stops', async () => {
     const resting = edge();
     const first = (await load()).cursor;
     const told = resting.ask(first, { rest: '60000' });
@@ -110,7 +110,7 @@ describeOnEach('the feed', () => {
     assert.equal(edgesOf(test.keys).list()[0]!.restMs, 0);
   });
 
-  it('is for keys with EDGE:READ_ANY alone, which VIEWER has not', async () => {
+  it('requires EDGE:READ_ANY, which VIEWER lacks', async () => {
     const { key: viewer } = await create('Viewer');
     for (const path of ['/feed', '/feed/snapshot', '/feed/activity', '/feed/leases']) {
       assert.equal((await fetch(server.url + path)).status, 401);
@@ -128,7 +128,7 @@ describeOnEach('the feed', () => {
     assert.deepEqual(ids(await linesOf(await edge().ask(cursor)), '+'), []);
   });
 
-  it('tells what was created, changed and deleted after a position, in one answer or several', async () => {
+  it('has the keys created, changed and deleted after a position, in one answer or several', async () => {
     const { apiKey: gone } = await create('Gone');
     const { cursor } = await load();
     const { apiKey: made } = await create('Made');
@@ -139,7 +139,7 @@ describeOnEach('the feed', () => {
     assert.deepEqual(ids((await edge().next(next)).lines, '+'), [made.id]);
   });
 
-  it('tells what others have changed in the database by hand', async () => {
+  it('has changes made by hand in the database', async () => {
     const { apiKey } = await create('CI');
     const { cursor } = await load();
     const follower = edge(60_000);
@@ -165,14 +165,14 @@ describeOnEach('the feed', () => {
     assert.deepEqual(ids(await linesOf(await asked), '+'), [apiKey.id]);
   });
 
-  it('does not know a position of another store, or of none', async () => {
+  it('does not know a position of another store, or an invalid one', async () => {
     const { cursor } = await load();
     const [number] = cursor.split('.');
     for (const other of [`${number}.0000`, '999999.0000', '0.x', 'x'])
       assert.equal((await edge().ask(other)).status, 410);
   });
 
-  it('refuses what is missing, twice there, or not in its form', async () => {
+  it('refuses missing, repeated and malformed parameters', async () => {
     const { cursor } = await load();
     const good = { after: cursor, edge: randomUUID(), name: 'a', lease: '1000' };
     const bad = [
@@ -255,7 +255,7 @@ describeOnEach('the feed', () => {
     }
   });
 
-  it('is compressed for those who can read that', async () => {
+  it('is compressed for clients that support it', async () => {
     const headers = { authorization: `Bearer ${token}`, 'accept-encoding': 'gzip, zstd' };
     const [response] = (await once(getRaw(`${server.url}/feed/snapshot`, { headers }), 'response')) as [
       IncomingMessage,
@@ -352,7 +352,7 @@ describeOnEach('the feed', () => {
     assert.equal((await get('/feed?edge=x', { method: 'DELETE' })).status, 400);
   });
 
-  it('leases no more than the limits of a key, whatever an edge takes them to be, and takes no more back', async () => {
+  it('leases no more than the limits of a key, whatever an edge sends, and takes no more back', async () => {
     const { apiKey } = await create('CI', { roles: ['GUEST'], limits: ['10/m', '100/budget'] });
     const request = { holder: 'edge-1', used: 0, waiting: 0, ahead: 0, lifeUs: 1_000_000 };
     let turn = 0;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { edgesAfter, LISTED_MS, TELL_MS } from '../../../src/features/edges/feed.ts';
 
-describe('what a process has told of its edges', () => {
+describe("a process's record of its edges", () => {
   const edge = { id: 'one', name: 'edge', key: { id: 'key', name: 'Edge' }, seenMs: 100 };
   const asking = { ...edge, leaseMs: 900, restMs: 0, lagMs: 20 };
   const resting = { ...edge, leaseMs: 0, restMs: 15_000, lagMs: 0 };
@@ -11,7 +11,7 @@ describe('what a process has told of its edges', () => {
     assert.deepEqual(edgesAfter([asking, resting], late), [asking, resting]);
   });
 
-  it('grows older after that: leases and rests end, and lags grow but for those that rest', () => {
+  it('ages: leases and rests end, and lags grow except for resting edges', () => {
     assert.deepEqual(edgesAfter([asking, resting], late + 1000), [
       { ...asking, leaseMs: 0, lagMs: 1020, seenMs: 1100 },
       { ...resting, restMs: 14_000, seenMs: 1100 },

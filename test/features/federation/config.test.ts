@@ -35,7 +35,7 @@ const ruleWith = (fields: Record<string, string>) => {
 };
 
 describe('the rules of federation', () => {
-  it('are read with what they leave out', async () => {
+  it('are read with defaults', async () => {
     const [rule] = await read(ruleWith({}));
     assert.deepEqual(rule, {
       name: 'deploys',
@@ -68,7 +68,7 @@ describe('the rules of federation', () => {
     });
   });
 
-  it('say that GitHub appends ids to a subject, with what was wanted and what came', async () => {
+  it('explain that GitHub appends ids to a subject, with the expected and the actual one', async () => {
     const [rule] = await read(ruleWith({ when: '{ repository_id: "1", sub: "repo:acme/app:ref:refs/heads/main" }' }));
     const sub = 'repo:acme@10/app@1:ref:refs/heads/main';
     const [lack, ...others] = lacksOf(rule!, { repository_id: '1', sub });
@@ -210,7 +210,7 @@ describe('the rules of federation', () => {
     }
   });
 
-  it('say what a token lacks', () => {
+  it('name what a token lacks', () => {
     const when = [
       { path: ['ref'], values: ['refs/heads/main', 'refs/heads/release'] },
       { path: ['kubernetes.io', 'namespace'], values: ['prod'] },

@@ -39,7 +39,7 @@ describe('the exchange of a key for a narrower one', () => {
   };
   const statusOf = async (key: string) => (await query(test.url, key, '{ online }')).status;
 
-  it('gives a child key with what is asked for, for ten minutes, that ends with its parent key', async () => {
+  it('gives a child key with the requested grants, for ten minutes, that ends with its parent key', async () => {
     const { status, body, headers } = await exchange({ scope: 'DOCKER:READ_ANY role:GUEST' });
     const key = body['access_token'] as string;
     assert.deepEqual(
@@ -95,7 +95,7 @@ describe('the exchange of a key for a narrower one', () => {
     assert.deepEqual(await refused({ subject_token: narrow, scope: 'role:GUEST' }), [400, 'invalid_scope']);
   });
 
-  it('makes chains no longer than those of keys that were created one by one', async () => {
+  it('makes chains no longer than those of keys created one by one', async () => {
     for (let length = 1; length < 16; length += 1) secret = await given();
     assert.deepEqual(await refused({}), [400, 'invalid_request']);
   });
@@ -116,7 +116,7 @@ describe('the exchange of a key for a narrower one', () => {
     assert.equal(await statusOf(child), 403);
   });
 
-  it('refuses what is no key that is valid, and what it does not know', async () => {
+  it('refuses invalid keys and unknown requests', async () => {
     for (const [form, error] of [
       [{ subject_token: 'x' }, 'invalid_request'],
       [{ subject_token: `${secret.slice(0, -1)}${secret.endsWith('0') ? 1 : 0}` }, 'invalid_request'],
@@ -134,7 +134,7 @@ describe('the exchange of a key for a narrower one', () => {
     assert.equal((await exchange({ requested_token_type: ACCESS_TOKEN })).status, 200);
   });
 
-  it('gives a key for one address alone, also to the holder of such a key, but for nothing outside of it', async () => {
+  it('gives a key for one address only, also to the holder of such a key, but not for another address', async () => {
     const resource = 'https://mcp.example.org/files';
     const agent = await given({ resource });
     assert.equal((await principalOf(test.keys, agent)).apiKey.audience, resource);
@@ -159,7 +159,7 @@ describe('the exchange of a key for a narrower one', () => {
     assert.equal((await revoke(secret)).body['error'], 'unsupported_token_type', 'its parent key was not given so');
   });
 
-  it('is offered whatever applications may ask for', async () => {
+  it('is offered for all scopes that applications may request', async () => {
     const off = await startTestService({ consent: 'off' });
     const metadata = await fetch(`${off.url}/.well-known/oauth-authorization-server`);
     const { grant_types_supported: grants } = (await metadata.json()) as Record<string, unknown>;

@@ -200,7 +200,7 @@ federation:
     assert.match(await refusal(await tokenFor()), /not allowed: use RS256 or ES256/);
   });
 
-  it('refuses what says something else than who a workload is', async () => {
+  it("refuses tokens that are not about a workload's identity", async () => {
     const typed = (typ: string) => issuer.sign(claims(), { typ });
     for (const typ of ['oauth-id-jag+jwt', 'application/OAuth-ID-JAG+JWT', 'logout+jwt', 'dpop+jwt', 'secevent+jwt'])
       assert.match(await refusal(await typed(typ)), /are not supported/, typ);
@@ -227,7 +227,7 @@ federation:
     assert.deepEqual(await test.keys.audit.read({ action: 'CREATE', apiKey: lookAlike }, OPERATOR), []);
   });
 
-  it('refuses what is for another service', async () => {
+  it('refuses tokens for another service', async () => {
     for (const aud of ['https://other.example.org', `${AUDIENCE}/`, test.url, [], undefined, [[AUDIENCE]]])
       await refusal(await tokenFor({ aud }));
     assert.equal((await exchange(await tokenFor({ aud: ['https://other.example.org', AUDIENCE] }))).status, 200);
@@ -282,7 +282,7 @@ federation:
     assert.equal(usage.get(chain.keys[1]!.id)?.uses, 1);
   });
 
-  it('lets keys that it has given follow when the rule grants less, and ends none of them late', async () => {
+  it('reduces the keys that it has given when the rule grants less, and extends none', async () => {
     const { body } = await exchange(await tokenFor());
     const key = body['access_token'] as string;
     const narrower = rules().replace('DOCKER:UPDATE_ANY, role:GUEST', 'DOCKER:UPDATE_ANY');
@@ -295,7 +295,7 @@ federation:
     assert.equal(await statusOf(key), 401);
   });
 
-  it('deletes what it has given and has ended, once the rule gives more', async () => {
+  it('deletes ended keys that it has given, once the rule gives more', async () => {
     const names = async () => (await test.keys.list({ owner: 'deploys' }, OPERATOR)).keys.map(({ name }) => name);
     for (const _ of [1, 2, 3]) assert.equal((await exchange(await tokenFor())).status, 200);
     assert.equal((await names()).length, 4);
@@ -321,7 +321,7 @@ federation:
     assert.equal((await exchange(await tokenFor())).status, 200);
   });
 
-  it('names nothing of the rules, and no token, to those whom it refuses', async () => {
+  it('names no rules and no token in refusals', async () => {
     const token = await tokenFor({ ref: 'refs/heads/other' });
     const { text } = { text: JSON.stringify((await exchange(token)).body) };
     for (const secret of ['deploys', '123', 'refs/heads', token]) assert.ok(!text.includes(secret), secret);

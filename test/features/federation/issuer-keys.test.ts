@@ -45,7 +45,7 @@ describe('the keys of an issuer', () => {
   const AGAIN = "The token does not verify with its issuer's known keys. Try again in 10 seconds.";
   const UNAVAILABLE = 'The issuer of the token does not answer. Try again later.';
 
-  it('are read once for many who come at a time, and for as long as they are fresh', async () => {
+  it('are read once for concurrent requests, and for as long as they are fresh', async () => {
     issuer.headers = { 'cache-control': 'public, max-age=3600' };
     const tokens = await Promise.all(Array.from({ length: 20 }, () => token()));
     const accepted = await Promise.all(tokens.map((each) => accepts(each)));
@@ -65,7 +65,7 @@ describe('the keys of an issuer', () => {
     assert.deepEqual(issuer.requests, ['/keys']);
   });
 
-  it('in a file are read anew when it changes, by the same rules, and stay what they were where it is wrong', async () => {
+  it('in a file are read again when it changes, by the same rules, and stay if it is invalid', async () => {
     const file = join(tempFolder(), 'jwks.json');
     const write = (text = JSON.stringify({ keys: issuer.keys })) => {
       writeFileSync(file, text, { mode: 0o644 });
@@ -104,7 +104,7 @@ describe('the keys of an issuer', () => {
     assert.equal(issuer.requests.length, before + 2);
   });
 
-  it('are known on while the issuer is away, in whatever way', async () => {
+  it('are kept while the issuer is unavailable, for any reason', async () => {
     const good = await token();
     assert.equal(await accepts(good), 'deploys');
     const ways: ((response: ServerResponse) => void)[] = [
@@ -132,7 +132,7 @@ describe('the keys of an issuer', () => {
     }
   });
 
-  it('are waited for no longer than patience lasts, by all who wait together', async () => {
+  it('are waited for within a time limit, by all requests together', async () => {
     const good = await token();
     assert.equal(await accepts(good), 'deploys');
     issuer.answer = () => {};

@@ -22,7 +22,7 @@ const ROUTES = [
   any('/mcp', { ...parts(['run_*']), cost: 3, limit: '6/h' }),
 ];
 
-describe('what a request counts as, by its route', () => {
+describe('the cost of a request, by its route', () => {
   let service: GuardedService;
   let url: string;
   let passed: number;
@@ -111,7 +111,7 @@ describe('what a request counts as, by its route', () => {
     for (const { secret } of [child, parent]) assert.equal((await send(secret, '/search')).status, 429);
   });
 
-  it('is what its calls of tools count as together, and one if there are none', async () => {
+  it('is the sum of its tool calls, and one if there are none', async () => {
     const key = await create(['20/budget', '20/uses']);
     const before = await usesOf(key);
     assert.deepEqual((await send(key.secret, '/mcp', list)).fields, ['"budget";r=19, "uses";r=19', null]);

@@ -154,7 +154,7 @@ describe('a guard of an MCP server that has sessions and tasks', () => {
     assert.deepEqual(await statusesOf(deleter, 'shared'), REFUSED);
   });
 
-  it('asks a key again whether it may call the tool of its task', async () => {
+  it('checks again whether a key may call the tool of its task', async () => {
     const { secret, principal } = await create('Losing', [READ, DELETE]);
     await begin(secret, 'lost');
     await service.keys.update(principal.apiKey.id, { permissions: [READ] }, OPERATOR);
@@ -186,7 +186,7 @@ describe('a guard of an MCP server that has sessions and tasks', () => {
     assert.deepEqual(got, []);
   });
 
-  it('passes answers to calls on as they are, however long, and whatever they are', async () => {
+  it('passes answers to calls on unchanged, however long they are', async () => {
     const long = result({ id: 1 }, { content: [{ type: 'text', text: 'x'.repeat(200_000) }], taskId: 'a' });
     for (const path of ['/mcp', '/all']) {
       answer = (_, outgoing) => json(outgoing, long);
@@ -255,10 +255,10 @@ describe('a guard of an MCP server that has sessions and tasks', () => {
   });
 });
 
-describe('what is known of holders', () => {
+describe('the memory of holders', () => {
   const of = (keyId: string): Holder => ({ keyId, owner: keyId });
 
-  it('is bounded for each key, and in all: what was not used for longest is forgotten', async () => {
+  it('is bounded for each key, and in total: the least recently used is forgotten', async () => {
     const known = new KnownHolders(6, 3);
     const kept = async (...ids: string[]) => (await known.find(ids)).map((holder) => holder?.keyId);
     for (const id of ['a1', 'a2', 'a3']) known.note(id, of('a'));

@@ -179,7 +179,7 @@ describe('an agent of the official SDK that logs in', () => {
     assert.equal(await call(agent.kept!.access_token, `${guard.url}/mcp`), 405);
   });
 
-  it('asks for what it lacks, beside what it has: its former key ends', async () => {
+  it('requests what it lacks in addition to what it has: its former key ends', async () => {
     const agent = new Agent(AGENT.id);
     const { client, transport } = await logIn(agent);
     const former = agent.kept!.access_token;
@@ -193,7 +193,7 @@ describe('an agent of the official SDK that logs in', () => {
     assert.equal(await call(former, url.href), 401);
   });
 
-  it('registers itself, and is shown by what it says', async () => {
+  it('registers itself, and is shown with its own description', async () => {
     const agent = new Agent(undefined);
     const { client, page } = await logIn(agent);
     assert.match(page, /Calls itself An Agent 1 0, but this was not checked/);
@@ -201,7 +201,7 @@ describe('an agent of the official SDK that logs in', () => {
     assert.equal(agent.kept!.expires_in, 3600);
   });
 
-  it('finds where keys come from at what is guarded, and nowhere else', async () => {
+  it('finds the authorization server from guarded addresses, and nowhere else', async () => {
     const wellKnown = `${guard.url}/.well-known/oauth-protected-resource`;
     assert.deepEqual(await (await fetch(`${wellKnown}/mcp`)).json(), {
       resource: url.href,
@@ -401,7 +401,7 @@ describe('an agent of the official SDK that logs in', () => {
       await other.stop();
     });
 
-    it('has none any more after its secret was rotated by hand, nor while it is disabled', async () => {
+    it('has no key after its secret was rotated by hand, nor while it is disabled', async () => {
       const { access_token: secret, refresh_token: token } = agent.kept!;
       const [{ id } = { id: '' }] = (await service.keys.list({ search: 'Agent' }, OPERATOR)).keys;
       await service.keys.setEnabled(id, false, OPERATOR);

@@ -123,7 +123,7 @@ for (const enableJsonResponse of [false, true])
       assert.deepEqual(calls, ['delete_file']);
     });
 
-    it('tells clients of changed lists, and shows these likewise', async () => {
+    it('notifies clients of changed lists, which are filtered, too', async () => {
       const { client } = await connect('Listening', ['DOCKER:READ_ANY']);
       const server = servers.at(-1)!;
       let told = 0;

@@ -140,7 +140,7 @@ describe('a guard of an MCP server', () => {
     assert.ok(!JSON.stringify([log, lines]).includes('hunter2'));
   });
 
-  it('remembers so many tools of a key and no more, whatever names requests make up', async () => {
+  it('remembers a limited number of tools of a key, whatever names requests invent', async () => {
     const { secret, principal } = await createPrincipal(service.keys, { name: 'Many', permissions: [READ] });
     for (let batch = 0; batch < 12; batch += 1) {
       await post(
@@ -153,7 +153,7 @@ describe('a guard of an MCP server', () => {
     assert.ok(used.size > 400 && used.size <= 1000, `${used.size}`);
   });
 
-  it('refuses to everybody what no route is for, and what is unknown to all but those who may use everything', async () => {
+  it('refuses requests without a route to everyone, and unknown ones to all but holders of everything', async () => {
     for (const message of [
       tool('other'),
       tool('READ_file'),
@@ -291,7 +291,7 @@ describe('a guard of an MCP server', () => {
     assert.deepEqual(got, [message]);
   });
 
-  it('refuses what a server could read in another way: a field that is there twice, or in other letters', async () => {
+  it('refuses messages that a server could read differently: with repeated or misspelled fields', async () => {
     const start = '"jsonrpc":"2.0","id":1,"method":"tools/call"';
     for (const body of [
       `{${start},"params":{"name":"delete_a","name":"read_a"}}`,
@@ -311,7 +311,7 @@ describe('a guard of an MCP server', () => {
     );
   });
 
-  it('takes patterns with several stars, and time by the length of a name alone', async () => {
+  it('takes patterns with several stars, in time linear in the length of a name', async () => {
     const parts = { tools: ['a*b*c', '*x*'], resources: [], prompts: [] };
     const several = `${await service.beside({ requirements: byRoutes(createRouter([part(READ, parts)])) })}/mcp`;
     const statusOf = async (name: string) => {
@@ -372,7 +372,7 @@ describe('a guard of an MCP server', () => {
     });
   });
 
-  it('judges what is open again only when its key or the routes have changed', async () => {
+  it('judges open streams again only when the key or the routes have changed', async () => {
     answer = (_, outgoing) => {
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n');
     };
@@ -399,7 +399,7 @@ describe('a guard of an MCP server', () => {
     await stream.cancel();
   });
 
-  it('refuses what is no JSON-RPC', async () => {
+  it('refuses invalid JSON-RPC', async () => {
     for (const [body, status] of [
       ['', 400],
       ['{', 400],
@@ -532,7 +532,7 @@ describe('a guard of an MCP server', () => {
     assert.deepEqual(got, [body]);
   });
 
-  describe('shows in lists what a key may use', () => {
+  describe('shows only usable parts in lists', () => {
     const lists = {
       tools: [{ name: 'read_a' }, { name: 'delete_a' }, { name: 'other' }, { odd: true }],
       resources: [{ uri: 'file:///docs/a' }, { uri: 'file:///etc/passwd' }],
@@ -568,7 +568,7 @@ describe('a guard of an MCP server', () => {
       ['CR LF', '\r\n'],
       ['CR', '\r'],
     ] as const)
-      it(`in an event stream with ${what}, whatever its pieces are, and all else as it was`, async () => {
+      it(`in an event stream with ${what}, however it is split, and everything else unchanged`, async () => {
         const notice = `event: message${end}data: {"jsonrpc":"2.0", "method":"notifications/x"}${end}${end}`;
         const [first, second] = JSON.stringify(message(lists)).split(/(?<=\[)/, 2) as [string, string];
         const rest = JSON.stringify(message(lists)).slice(first.length);

@@ -43,7 +43,7 @@ describe('proxy', () => {
     }
   });
 
-  it('replaces nothing in what it was given', async () => {
+  it('replaces nothing in its arguments', async () => {
     for (const proxy of PROXIES) {
       const { stdout } = await print(proxy, { upstream: 'http://grafana:3000' }, '--domain', 'grafana.example.net');
       assert.match(stdout, /grafana\.example\.net/, proxy);
@@ -118,7 +118,7 @@ describe('proxy', () => {
     assert.equal((await print('nginx', { resource: 'DASHBOARD' })).stderr, '');
   });
 
-  it('refuses what it does not know, or what could be taken for configuration', async () => {
+  it('refuses unknown arguments, and those that could be read as configuration', async () => {
     for (const [proxy, place, more, message] of [
       ['ngnix', {}, [], 'There is no example for "ngnix". Did you mean nginx? The proxies are caddy, nginx,'],
       ['caddy', { resource: 'a b' }, [], '"A B" is not a resource name'],

@@ -65,7 +65,7 @@ describeOnEach('a leaked secret', () => {
       assert.deepEqual([(await revoke(key)).status, (await audit()).length], [200, 2]);
     });
 
-    it('ends alone where a newer one has taken its place', async () => {
+    it('ends alone if a newer one has replaced it', async () => {
       const { key: old, apiKey } = await create('CI');
       const { key: fresh } = await test.keys.rotate(apiKey.id, {}, OPERATOR);
       assert.deepEqual((await revoke(old)).body, {});
@@ -73,7 +73,7 @@ describeOnEach('a leaked secret', () => {
       assert.deepEqual((await audit()).at(-1)!.slice(0, 3), ['REQUEST', 'ROTATE_FINISH', 'CI']);
     });
 
-    it('is answered alike whatever it is, until one address has sent too many that are no keys', async () => {
+    it('is answered the same in all cases, until one address has sent too many invalid keys', async () => {
       const { key } = await create('CI');
       const typo = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
       for (const token of [typo, 'anything', `svc_${'0'.repeat(12)}_x`]) {

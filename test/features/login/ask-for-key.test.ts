@@ -91,7 +91,7 @@ describe('asking a server for a key', () => {
     const reset = (response: ServerResponse) => void response.socket!.resetAndDestroy();
     const busy = '{"error":"temporarily_unavailable","error_description":"Too many."}';
 
-    it('waits while it is busy or restarted, as long as that asks for, says so once, and gets the key', async () => {
+    it('waits while it is busy or restarted, for as long as requested, says so once, and gets the key', async () => {
       const { port } = front.address() as AddressInfo;
       answers = [
         status(429, () => '7', busy),
@@ -173,7 +173,7 @@ describe('asking a server for a key', () => {
     });
   });
 
-  it('says so where the server lets no application ask in that way', async () => {
+  it('says so if the server does not allow applications this way', async () => {
     const off = await startServer(
       Object.assign(test.keys.withCatalog(createCatalog({ consent: 'code' })), {
         limiter: test.keys.limiter,
@@ -189,7 +189,7 @@ describe('asking a server for a key', () => {
     await off.stop();
   });
 
-  it('reads no more of an answer than one of ours can have, whatever it is packed in', async () => {
+  it('reads no more of an answer than one of ours can have, whatever the compression', async () => {
     const packed = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
     const server = createServer((_, outgoing) => {
       outgoing.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(packed);
@@ -205,7 +205,7 @@ describe('asking a server for a key', () => {
     }
   });
 
-  it('says why there is none', async () => {
+  it('explains why there is no key', async () => {
     const refuse = async (code: string) => test.keys.feature(Consent).deny(await show(code), OPERATOR);
     await assert.rejects(ask(refuse), { code: 'FORBIDDEN', message: /was denied/ });
     const forget = async () => void (test.time.now += 600_000);

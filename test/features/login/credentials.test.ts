@@ -19,7 +19,7 @@ describe('kept keys of servers', () => {
   });
   const refusal = (message: RegExp) => ({ code: 'CREDENTIALS_INVALID', message });
 
-  it('are kept for their owner alone, whatever the umask, and nothing else is left', () => {
+  it('are readable only by their owner, whatever the umask, and leave no other files', () => {
     const umask = process.umask(0);
     try {
       const path = keepKey(SERVER, key, env);

@@ -38,7 +38,7 @@ describe('the key of a login', () => {
     return answer.body['access_token'] as string;
   }
 
-  it('keeps what it was given, and nothing else is left', async () => {
+  it('is stored, and no other files are left', async () => {
     const secret = await given();
     assert.equal(dirname(await keepGivenKey(test.url, secret, env)), credentials);
     assert.deepEqual([keptKey(test.url, env), readdirSync(credentials).length], [secret, 1]);

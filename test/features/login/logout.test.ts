@@ -52,7 +52,7 @@ describe('logging out', () => {
     assert.match((await runCliHere(['logout'], { env })).stderr, /^Error: The server is missing\./);
   });
 
-  it('forgets a key that was ended already, and says in JSON what it did', async () => {
+  it('forgets a key that had already ended, and reports its result in JSON', async () => {
     const expected = { server: test.url, forgotten: true, ended: true };
     const [given] = (await test.keys.list({}, OPERATOR)).keys;
     await test.keys.delete([given!.id], OPERATOR);
@@ -133,7 +133,7 @@ describe('logging out', () => {
 });
 
 describe('logging in', () => {
-  it('asks for what is one role or permission each, and for nothing else', async () => {
+  it('asks for single roles or permissions, and for nothing else', async () => {
     for (const wrong of ['', 'GUEST VIEWER', 'VIEWER,,GUEST']) {
       const args = ['login', '--server', 'http://127.0.0.1:9', '--roles', wrong];
       const { stderr, code } = await runCliHere(args);

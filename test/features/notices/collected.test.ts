@@ -11,7 +11,7 @@ import { authenticate, createPrincipal, openTestKeys, storedKey, type TestKeys }
 import { noteLeak } from '../../support/leak.ts';
 import { Receiver, stopReceivers } from '../../support/webhook.ts';
 
-describeOnEach('what a webhook is notified of', () => {
+describeOnEach('a webhook is notified of', () => {
   let test: TestKeys;
   let receiver: Receiver;
   let server: TestCourier;
@@ -39,7 +39,7 @@ describeOnEach('what a webhook is notified of', () => {
     await stopReceivers();
   });
 
-  it('a key that was created, and one that was deleted, with who did it', async () => {
+  it('the creation and deletion of a key, and by whom', async () => {
     await server.run();
     const { apiKey: key } = await create('CI', '90d');
     await pass(1000);
@@ -73,7 +73,7 @@ describeOnEach('what a webhook is notified of', () => {
     assert.equal(receiver.forged, 0);
   });
 
-  it('nothing of what happened before there was a webhook', async () => {
+  it('nothing from before there was a webhook', async () => {
     await create('Older', '14d');
     await server.run();
     await create('Newer');
@@ -125,7 +125,7 @@ describeOnEach('what a webhook is notified of', () => {
     assert.deepEqual(told(), ['key.created Short', 'key.ending Short 1', 'key.ended Short']);
   });
 
-  it('an end that is changed as one of its own', async () => {
+  it('a changed expiry as a new one', async () => {
     await server.run();
     const { apiKey: key } = await create('Longer', '5d');
     await pass(1000);
@@ -142,7 +142,7 @@ describeOnEach('what a webhook is notified of', () => {
     assert.notEqual(receiver.received[1]!.id, receiver.received[2]!.id);
   });
 
-  it('after a week without a server, only what is still so', async () => {
+  it('only what still holds, after a week without a server', async () => {
     await server.run();
     await create('Gone', '4d');
     await create('Soon', '9d');
@@ -278,7 +278,7 @@ describeOnEach('what a webhook is notified of', () => {
     assert.equal((await test.keys.audit.prune('1d'))?.entries, 1);
   });
 
-  it('nothing of what waits for longer than a month without a server', async () => {
+  it('nothing that waited for longer than a month without a server', async () => {
     receiver.answer = (response) => void response.writeHead(500).end();
     await server.run();
     await create('Old');

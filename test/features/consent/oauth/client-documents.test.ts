@@ -174,7 +174,7 @@ describe('an application that describes itself at the URL that is its id', () =>
     assert.equal(asked, 0);
   });
 
-  it('is asked at those of its addresses that are of the internet', async () => {
+  it('is fetched only from public addresses', async () => {
     const beside: LookupAddress = { address: 'fd00::5', family: 6 };
     const isAllowed = ({ address }: LookupAddress) => address === HERE.address;
     await documentsWith({ isAllowed, resolve: async () => [beside, HERE] }).find(id);
@@ -263,7 +263,7 @@ describe('an application that describes itself at the URL that is its id', () =>
     assert.equal(resolved, 2);
   });
 
-  it('is asked at the address that was judged, whatever its name is a moment later', async () => {
+  it('is fetched from the checked address, even if its name changes a moment later', async () => {
     const answers = [[HERE], [{ address: '192.0.2.1', family: 4 }]];
     const judged: string[] = [];
     const rebinding = documentsWith({
@@ -274,7 +274,7 @@ describe('an application that describes itself at the URL that is its id', () =>
     assert.deepEqual([judged, asked, answers.length], [['127.0.0.1'], 1, 1]);
   });
 
-  it('is not known by what redirects, is too long or too slow, or says something else', async () => {
+  it('is not accepted by a redirect, or by a document that is too long, too slow or wrong', async () => {
     const json = { 'content-type': 'application/json' };
     const wrong: [respond: typeof respond, why: RegExp][] = [
       [(to) => void to.writeHead(302, { location: 'https://localhost/other' }).end(), /status 302/],
@@ -309,7 +309,7 @@ describe('an application that describes itself at the URL that is its id', () =>
     await assert.rejects(documentsWith({ ca: pairOf('other').cert }).find(id), /cannot be fetched/);
   });
 
-  it('is not asked through a proxy, and says so where one is set', async () => {
+  it('is not fetched through a proxy, and says so if one is configured', async () => {
     const before = process.env['HTTPS_PROXY'];
     process.env['HTTPS_PROXY'] = 'http://127.0.0.1:1';
     try {

@@ -36,7 +36,7 @@ describe('the endpoints for applications', () => {
       unknown
     >;
 
-  it('are in the metadata, and none in it is missing', async () => {
+  it('are those in the metadata', async () => {
     assert.deepEqual(await metadata(), {
       issuer: test.url,
       authorization_endpoint: `${test.url}/oauth/authorize`,
@@ -162,7 +162,7 @@ describe('the endpoints for applications', () => {
     assert.deepEqual([basic.status, basic.headers.get('www-authenticate')], [401, 'Basic realm="svc-api"']);
   });
 
-  it('tell people what is wrong where their application cannot be told', async () => {
+  it('show people the error if their application cannot get it', async () => {
     const { status, text, headers } = await openPage(authorizeUrl(test.url, { client_id: '' }));
     assert.deepEqual([status, headers.get('content-type')], [400, 'text/html; charset=utf-8']);
     assert.match(text, /The parameter client_id is missing/);
@@ -177,7 +177,7 @@ describe('the endpoints for applications', () => {
     }
   });
 
-  it('let a person narrow what is granted, and set when the key ends', async () => {
+  it('let a person narrow the grants, and set the expiry', async () => {
     const fields = { name: 'Anna', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN'], expiresIn: '30d' };
     const { secret: key } = await createPrincipal(test.keys, fields);
     const { verifier, challenge } = newPkce();
@@ -216,7 +216,7 @@ describe('the endpoints for applications', () => {
     assert.equal((await pollDevice(test.url, device.device_code)).body['expires_in'], 7200);
   });
 
-  it('ask for the code that an application shows, and say what is wrong with one', async () => {
+  it('ask for the code that an application shows, and explain errors', async () => {
     const asked = await openPage(`${test.url}/device`);
     assert.match(asked.text, /<form method="get" action="device"/);
     const wrong = await openPage(`${test.url}/device?user_code=nonsense`);
@@ -276,7 +276,7 @@ describe('the endpoints for applications', () => {
     await server.stop();
   });
 
-  it('do not start with a client or an address that is none', async () => {
+  it('do not start with an invalid client or address', async () => {
     const invalid = { ...APP, redirects: ['http://app.example.org/'] };
     await assert.rejects(
       startServer(test.keys, { clients: [invalid] }),
@@ -385,7 +385,7 @@ describe('the ways of applications to request a key', () => {
     await later.stop();
   });
 
-  it('have to be said where clients are declared, and are one of four', async () => {
+  it('must be set where clients are declared, and are one of four', async () => {
     test = await startTestService();
     await assert.rejects(startServer(test.keys, { clients: [APP] }), /"consent" is missing.*openKeys/);
     for (const consent of ['on', 'Both', '', true, null])

@@ -93,7 +93,7 @@ describeOnEach('the answer to a proxy', () => {
     }
   });
 
-  it('is by what a key may do once the store has said that it is within its limits', async () => {
+  it("depends on the key's permissions after the store has checked its limits", async () => {
     for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
       const allowFrom = ['203.0.113.0/24'];
       const child = await createChild(server.keys, { roles: ['ADMIN'], limits: ['100/m'], allowFrom });
@@ -105,7 +105,7 @@ describeOnEach('the answer to a proxy', () => {
     }
   });
 
-  it('names the roles that a key holds now, which are no more than those of its creator', async () => {
+  it("names the key's current roles, within those of its creator", async () => {
     const parent = await createPrincipal(server.keys, { name: 'Parent', roles: ['ADMIN'] });
     const child = await server.keys.create({ name: 'Child', roles: ['ADMIN', 'GUEST'] }, parent.principal);
     const rolesOf = async () =>
@@ -175,7 +175,7 @@ describeOnEach('the answer to a proxy', () => {
     await only.stop();
   });
 
-  it('is one of those that proxies know, whatever comes in', async () => {
+  it('is one that proxies know, whatever the request is', async () => {
     const random = new Random(7);
     const known = new Set([200, 401, 403]);
     const targets = [
@@ -219,7 +219,7 @@ describeOnEach('the answer to a proxy', () => {
     }
   });
 
-  it('is 403 also to what is not valid HTTP', async () => {
+  it('is also 403 to invalid HTTP', async () => {
     const { headers } = ASKING.nginx({});
     for (const line of [
       'GET /auth/nginx HTTP/1.1\r\nX-A: \x01',
@@ -241,7 +241,7 @@ describeOnEach('the answer to a proxy', () => {
 });
 
 describe('a request to an MCP server', () => {
-  it('is for guard alone: no proxy shows which tool it calls', async () => {
+  it('is for guard only: proxies do not report the called tool', async () => {
     const mcp = { tools: ['read_*'], resources: [], prompts: [] };
     const routes = [routeTo('/mcp', { kind: 'key' }, { mcp })];
     const server = await startAskedServer({ config: { routes } });

@@ -188,7 +188,7 @@ describe('known bypasses of other software do not work here, by exact requests',
     });
   }
 
-  it('authentik 6857: an endpoint that is asked without a request says no', async () => {
+  it('authentik 6857: an endpoint without a described request refuses', async () => {
     for (const target of ['/auth/nginx', '/auth/caddy', '/auth/traefik', '/auth/haproxy', '/auth/envoy'])
       for (const key of [[], [guest]])
         assert.equal((await server.send({ target, headers: ['Host: localhost', ...key] })).status, 403);

@@ -54,7 +54,7 @@ for (const proxy of ALL_PROXIES) {
         assert.deepEqual([said, await statusOf(said)], [said, expected]);
     });
 
-    it('is unknown where that is missing, there twice or no address, whatever other headers say', async () => {
+    it('is unknown if that is missing, repeated or invalid, whatever other headers say', async () => {
       const forged = [
         'Forwarded: for=203.0.113.7',
         'X-Real-IP: 203.0.113.7',
@@ -101,7 +101,7 @@ for (const proxy of ALL_PROXIES) {
       assert.equal((await server.send(withHeaders(saying(), keyLine(anywhere.key)))).status, 200);
     });
 
-    it('is explained in the log where the header has none', async () => {
+    it('is explained in the log if the header has none', async () => {
       const input = { name: 'Explained', permissions: ['GRAFANA:READ_ANY'], allowFrom: ['203.0.113.0/24'] } as const;
       const explained = keyLine((await server.keys.create(input, OPERATOR)).key);
       server.lines.length = 0;

@@ -120,7 +120,7 @@ for (const proxy of ALL_PROXIES) {
         }
     });
 
-    it('is refused if its host is none, whatever is required', async () => {
+    it('is refused if its host is invalid, whatever is required', async () => {
       for (const query of ['', '?permission=GRAFANA:READ_ANY'])
         for (const host of ['a@b', `${SITE}, other`, ''])
           assert.equal((await server.send(withHeaders(ask({ target: '/public/x', host }, query), key))).status, 403);
@@ -180,7 +180,7 @@ describe('an endpoint for proxies', () => {
       assert.equal((await server.send({ target, headers })).status, 403);
     });
 
-  it('logs why it refuses, for the operator alone', async () => {
+  it('logs the reason of a refusal, for the operator only', async () => {
     const { target, headers } = ASKING.traefik({ target: '/public/../x' });
     const own = await startAskedServer({ config: { routes: ROUTES } });
     const bodies = [

@@ -14,7 +14,7 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'PR
 type Method = (typeof METHODS)[number];
 const READING: readonly Method[] = ['GET', 'HEAD', 'OPTIONS'];
 
-describe('what a request needs by its method', () => {
+describe("the permission for a request's method", () => {
   let server: AskedServer;
   const keys: Partial<Record<Action, string>> = {};
   let all: string;
@@ -50,7 +50,7 @@ describe('what a request needs by its method', () => {
       assert.deepEqual(await passing(query, all, proxy), [...READING, 'POST', 'PUT', 'PATCH', 'DELETE']);
     });
 
-    it(`is more than to read, whatever ${proxy} lets pass by a permission to read`, async () => {
+    it(`is more than to read, whatever ${proxy} allows with a permission to read`, async () => {
       assert.deepEqual(await passing('?permission=GRAFANA:READ_ANY', all, proxy), READING);
       assert.deepEqual(await passing('?permission=GRAFANA:READ_OWN', keys.READ_OWN!, proxy), READING);
       assert.deepEqual(await passing('?permission=GRAFANA:READ_ANY&methods=any', keys.READ_ANY!, proxy), METHODS);

@@ -31,7 +31,7 @@ describeOnEach('a route that observes', () => {
     });
   };
 
-  it('lets pass what it would refuse, and notes who lacks what', async () => {
+  it('allows what it would refuse, and records the caller and the missing permissions', async () => {
     for (const lines of [[], [], [keyLine('nonsense')], [reader], [idle]])
       assert.equal((await ask('/api/users', ...lines)).status, 200, lines.join());
     const known = await ask('/api/users', reader);
@@ -60,7 +60,7 @@ describeOnEach('a route that observes', () => {
     );
   });
 
-  it('lets pass what it would allow without noting it, and any number of keys that are not valid', async () => {
+  it('allows what it would allow without a record, and any number of invalid keys', async () => {
     const before = (await observed()).length;
     assert.equal((await ask('/get/x', reader)).status, 200);
     for (let sent = 0; sent < 6; sent += 1) assert.equal((await ask('/get/x', keyLine('nonsense'))).status, 200);
@@ -74,7 +74,7 @@ describeOnEach('a route that observes', () => {
     assert.equal((await ask('/api/../closed', reader)).status, 403);
   });
 
-  it('takes a key that is not valid any more for none', async () => {
+  it('treats a key that is no longer valid as missing', async () => {
     const { key, apiKey } = await server.keys.create({ name: 'Lost', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     await server.keys.setEnabled(apiKey.id, false, OPERATOR);
     const { status, headers } = await ask('/api/users', keyLine(key));

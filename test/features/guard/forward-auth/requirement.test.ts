@@ -13,7 +13,7 @@ import {
 
 const [READ, UPDATE]: Permission[] = ['GRAFANA:READ_ANY', 'GRAFANA:UPDATE_ANY'];
 
-describe("what a proxy's configuration requires", () => {
+describe("the requirement in a proxy's configuration", () => {
   let server: AskedServer;
   const keys: Record<string, string> = {};
   before(async () => {

@@ -57,7 +57,7 @@ for (const proxy of ALL_PROXIES)
       }
     });
 
-    it('lets who has signed in pass, on that host alone, and tells the proxy the cookies of the service', async () => {
+    it('accepts a session on that host only, and tells the proxy the cookies of the service', async () => {
       const cookie = await signIn();
       assert.match(cookie, /^__Host-svc_api_session_lax=/);
       const passed = await asked({ ...OPENS_PAGE, cookie: `a="1"; ${cookie};b=2==` });
@@ -91,7 +91,7 @@ for (const proxy of ALL_PROXIES)
       assert.equal((await post(byKey)).status, 200);
     });
 
-    it('says to a person what they may not, and to programs what it says to all', async () => {
+    it('explains refusals to people, and answers programs as usual', async () => {
       const cookie = await signIn();
       const UPDATE = '?permission=GRAFANA:UPDATE_ANY';
       const { status, headers, body } = await asked({ ...OPENS_PAGE, cookie }, '/deep', UPDATE);
@@ -140,7 +140,7 @@ describe('the pages to sign in to services for which proxies ask', () => {
     }
   });
 
-  it('believe the scheme and the host of trusted proxies alone', async () => {
+  it('trust the scheme and the host of trusted proxies only', async () => {
     const server = await startAskedServer({ config: { signIn: 'on' }, trust: ['192.0.2.1'] });
     const { key } = await server.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const page = await sendKey(server.url, key, AT_SITE);

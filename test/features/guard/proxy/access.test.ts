@@ -13,7 +13,7 @@ import { until } from '../../../support/until.ts';
 
 const [READ, UPDATE]: [Permission, Permission] = ['DASHBOARD:READ_ANY', 'DASHBOARD:UPDATE_ANY'];
 
-describe('who may pass the guard', () => {
+describe('a request through the guard', () => {
   let service: GuardedService;
   before(async () => {
     service = await startGuarded((incoming, outgoing) => {
@@ -39,7 +39,7 @@ describe('who may pass the guard', () => {
   };
 
   describe('by permissions', () => {
-    it('are those who have all of them', async () => {
+    it('needs all of them', async () => {
       const url = await service.beside({ requirements: always({ kind: 'all', permissions: [READ, UPDATE] }) });
       const one = await get(url, await keyWith('One of all', [READ]));
       assert.deepEqual(
@@ -51,14 +51,14 @@ describe('who may pass the guard', () => {
       assert.deepEqual([both.status, both.headers!['x-auth-permission']], [200, `${READ},${UPDATE}`]);
     });
 
-    it('are those who have any of them', async () => {
+    it('needs any of them', async () => {
       const url = await service.beside({ requirements: always({ kind: 'any', permissions: [READ, UPDATE] }) });
       assert.equal((await get(url, await keyWith('None', ['ME:READ_OWN']))).status, 403);
       const second = await get(url, await keyWith('Second', [UPDATE]));
       assert.deepEqual([second.status, second.headers!['x-auth-permission']], [200, UPDATE]);
     });
 
-    it('are all with a key where that is enough', async () => {
+    it('needs only a key where that is enough', async () => {
       const url = await service.beside({ requirements: always({ kind: 'key' }) });
       assert.equal((await get(url)).status, 401);
       const any = await get(url, await keyWith('Any', ['ME:READ_OWN']));
@@ -74,7 +74,7 @@ describe('who may pass the guard', () => {
         ),
       );
 
-    it('are those who may do that to the resource', async () => {
+    it('needs that permission on the resource', async () => {
       const { catalog } = service.keys;
       const url = await service.beside({
         requirements: readRequirements(
@@ -90,7 +90,7 @@ describe('who may pass the guard', () => {
       assert.deepEqual(await statuses(url, writer.authorization, overriding), Array(8).fill(403));
     });
 
-    it('are those who may more than read, unless the operator says otherwise', async () => {
+    it('needs more than reading, unless the operator says otherwise', async () => {
       const { catalog } = service.keys;
       const asked = { permissions: [READ], anyKey: false };
       const { authorization } = await keyWith('Reads and updates', [READ, UPDATE]);
@@ -212,7 +212,7 @@ describe('who may pass the guard', () => {
 
     const bearer = () => ({ authorization: `Bearer ${service.secret}` });
 
-    it('are those whom the most specific one lets pass', async () => {
+    it('is decided by the most specific one', async () => {
       assert.equal((await get(url, bearer(), '/read/1?x')).status, 200);
       const reply = await fetch(`${url}/read/1`, { method: 'POST', headers: bearer() });
       assert.equal(reply.status, 403);
@@ -304,7 +304,7 @@ describe('who may pass the guard', () => {
     });
   });
 
-  it('changes with the rules, also for what is open', async () => {
+  it('changes with the rules, also for open streams', async () => {
     const raw = connectRaw(service.url);
     raw.request('GET /read/events HTTP/1.1', 'Host: a', service.authorization);
     await raw.receives('data: 1');

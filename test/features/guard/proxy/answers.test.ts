@@ -103,7 +103,7 @@ describe('an answer that is passed back', () => {
     assert.doesNotMatch(raw.received, /trailer|transfer-encoding/i);
   });
 
-  it('to HEAD has the length of what GET would give, and no body', async () => {
+  it('to HEAD has the length of the answer to GET, and no body', async () => {
     answer = (outgoing) => outgoing.writeHead(200, { 'Content-Length': 5000 }).end();
     const raw = connectRaw(service.url);
     raw.request('HEAD / HTTP/1.1', 'Host: a', service.authorization);

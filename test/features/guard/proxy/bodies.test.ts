@@ -174,7 +174,7 @@ describe('the body of a request', () => {
           raw.socket.destroy();
         });
 
-    it('is deleted before anything of it has come, for which its client was told to go on', async () => {
+    it('is deleted before the body starts, after a 100 Continue', async () => {
       const key = await createChild(service.keys, { permissions: [PERMISSION] });
       const raw = connectRaw(service.url);
       const line = `Authorization: Bearer ${key.secret}`;

@@ -73,7 +73,7 @@ describe('a service that believes every header of a proxy', () => {
     }
   });
 
-  it('is not reached at another host than that which was judged', async () => {
+  it('is not reached at another host than the checked one', async () => {
     for (const url of urls) {
       const raw = connectRaw(url);
       raw.request('GET / HTTP/1.1', 'Host: admin.example', 'X-Forwarded-Host: www.example');

@@ -51,7 +51,7 @@ describe('the health path of the guard', () => {
     raw.socket.destroy();
   });
 
-  it('says so while the store does not answer', async () => {
+  it('reports that the store does not answer', async () => {
     const { keys } = service;
     const { authenticator, catalog, clock, limiter } = keys;
     const store = { check: () => Promise.reject(new Error()) };
@@ -60,12 +60,12 @@ describe('the health path of the guard', () => {
     assert.equal((await answerOf(url + healthPath))[0], 503);
   });
 
-  it('is that path alone', async () => {
+  it('is only that path', async () => {
     for (const path of ['/guard', `${healthPath}/`, `${healthPath}?a`, '/Guard/health'])
       assert.equal((await answerOf(service.url + path))[0], 401, path);
   });
 
-  it('is none unless there is to be one', async () => {
+  it('does not exist by default', async () => {
     const url = await service.beside({ healthPath: undefined });
     assert.equal((await answerOf(url + healthPath))[0], 401);
     const reply = await fetch(url + healthPath, { headers: { authorization: `Bearer ${service.secret}` } });

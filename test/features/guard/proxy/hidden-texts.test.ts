@@ -53,7 +53,7 @@ describe('a text that is hidden', () => {
   };
 
   for (const [how, form] of Object.entries(FORMS))
-    it(`is made of stars ${how}, wherever it is cut, and nothing around it`, async () => {
+    it(`is replaced by stars ${how}, wherever it is split, and nothing around it`, async () => {
       for (const [before, after] of [
         ['', ''],
         ['<a href="?key=', '&next=1">'],

@@ -103,7 +103,7 @@ describe('a hostile request', () => {
     }
   });
 
-  it('in absolute form goes where that says, whatever the Host (RFC 9112, section 3.2.2)', async () => {
+  it('in absolute form goes to that target, whatever the Host (RFC 9112, section 3.2.2)', async () => {
     for (const [target, passed] of [
       ['http://b.example/x?y', 'b.example /x?y'],
       ['https://b.example:81', 'b.example:81 /'],
@@ -125,7 +125,7 @@ describe('a hostile request', () => {
     assert.deepEqual(arrived, ['a *']);
   });
 
-  it('has the bytes of its path, whatever they are', async () => {
+  it('keeps the bytes of its path, whatever they are', async () => {
     const raw = connectRaw(service.url);
     raw.request('GET //a/%zz/|{}\\?" HTTP/1.1', 'Host: a', service.authorization);
     await raw.receives('fine');

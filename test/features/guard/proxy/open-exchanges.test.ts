@@ -8,7 +8,7 @@ const work = (milliseconds: number) => {
   while (performance.now() < end);
 };
 
-describe('the look at what is open', () => {
+describe('the check of open exchanges', () => {
   it('gives others a turn where it takes long, and then goes on', async () => {
     const open = new OpenExchanges();
     const forget: (() => void)[] = [];
@@ -39,7 +39,7 @@ describe('the look at what is open', () => {
     );
   });
 
-  it('ends what it cannot find out about, and goes on', async () => {
+  it('ends those that it cannot check, and continues', async () => {
     const open = new OpenExchanges();
     const ended: string[] = [];
     const failing = { refuses: () => Promise.reject(new Error('down')), throws: () => assert.fail('down') };

@@ -81,7 +81,7 @@ describe('the headers of a request that is passed on', () => {
     assert.deepEqual([...valuesIn(headers, 'x-last'), ...valuesIn(headers, 'content-length')], ['1', '0']);
   });
 
-  it('say who makes it', async () => {
+  it('name the caller', async () => {
     const { keys } = service;
     const { secret, principal } = await createPrincipal(keys, { name: 'Größe 1', roles: ['VIEWER', 'CONNECT'] });
     const { headers } = await send(['GET / HTTP/1.1', 'Host: a', `Authorization: Bearer ${secret}`]);
@@ -199,7 +199,7 @@ describe('the headers of a request that is passed on', () => {
       assert.ok(!headers.some((text) => text.includes(service.secret)));
     });
 
-    it('what is for one connection alone, nor what the client declares to be so', async () => {
+    it('headers of one connection, or those that the client declares as such', async () => {
       const headers = await headersOf([
         'Connection: close, X-Named',
         'connection: x-other',
@@ -218,20 +218,20 @@ describe('the headers of a request that is passed on', () => {
     });
   });
 
-  it('keep our own, whatever the client declares to be for one connection alone (CVE-2022-31813)', async () => {
+  it('keep our own, even if the client declares them as headers of one connection (CVE-2022-31813)', async () => {
     const names = ['X-Auth-Key-Id', 'X-Auth-Roles', 'X-Forwarded-For', 'X-Forwarded-Host', 'Forwarded', 'Via', 'Host'];
     const headers = await headersOf([`Connection: ${names.join(', ')}`, 'X-Forwarded-For: 192.0.2.1']);
     for (const name of names) assert.equal(valuesIn(headers, name).length, 1, name);
     assert.deepEqual(valuesIn(headers, 'x-forwarded-for'), ['192.0.2.1, 127.0.0.1']);
   });
 
-  it('hold the key and other credentials where the operator says so', async () => {
+  it('hold the key and other credentials if configured', async () => {
     const passing = await service.beside({ forwardCredential: true });
     const headers = await headersOf([], passing);
     assert.deepEqual(valuesIn(headers, 'authorization'), [`Bearer ${service.secret}`]);
   });
 
-  it('hold on an open route the credentials of the service, but no key of ours, in whatever form', async () => {
+  it("hold the service's credentials on an open route, but no key of ours in any form", async () => {
     const requirements = byRoutes(
       createRouter([{ host: '*', path: '/**', allow: { kind: 'open' }, preflightOpen: false }]),
     );
@@ -267,7 +267,7 @@ describe('the headers of a request that is passed on', () => {
     assert.deepEqual(valuesIn(headers, 'authorization'), [`Bearer ${secret}`]);
   });
 
-  it('have the Host of the client, or that of the upstream where the operator says so', async () => {
+  it('have the Host of the client, or that of the upstream if configured', async () => {
     const { headers } = await send(['GET / HTTP/1.1', 'Host: a.example:81', service.authorization]);
     assert.deepEqual(headers.slice(0, 2), ['Host', 'a.example:81']);
     const rewriting = await service.beside({ rewriteHost: true });
@@ -336,7 +336,7 @@ describe('the headers of a request that is passed on', () => {
           .join(', ')}`,
       );
 
-    it('as it is judged, whatever a trusted proxy passes on from its client', async () => {
+    it('as it was judged, whatever a trusted proxy forwards from its client', async () => {
       for (const lines of [EARLIER, [...EARLIER, ...VARIANTS]])
         assert.deepEqual(saidIn(await headersOf(lines)), saying('192.0.2.2, 127.0.0.1', 'https', '443'));
       const hidden = ['X-Forwarded-For: 192.0.2.2, unknown', 'X-Forwarded-Proto: gopher'];
@@ -393,7 +393,7 @@ describe('the headers of a request that is passed on', () => {
     });
   });
 
-  it("hold all cookies, byte by byte, but those of svc-api's own pages", async () => {
+  it("hold all cookies, byte by byte, except those of svc-api's own pages", async () => {
     for (const [sent, got] of [
       ['a=1;b="svc_api";  c=é=;;d', ['a=1;b="svc_api";  c=é=;;d']],
       ['svc_api_session=x', []],

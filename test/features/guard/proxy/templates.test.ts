@@ -33,7 +33,7 @@ const ACCEPTS: Record<string, (headers: IncomingHttpHeaders) => boolean> = {
 
 describe('the template of', () => {
   for (const name of templateNames())
-    it(`${name} allows through the guard what it expects of routes, by the key of the service`, async () => {
+    it(`${name} lets the expected requests through the guard, with the key of the service`, async () => {
       const seen: string[] = [];
       const service = createServer(({ headers, method, url }, outgoing) => {
         seen.push(`${method} ${url}`);

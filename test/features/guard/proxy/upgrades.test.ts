@@ -71,7 +71,7 @@ describe('a switch to another protocol', () => {
     await until(() => ends.every((end) => end.destroyed));
   });
 
-  it('has the headers of both sides, and who the client is', async () => {
+  it('has the headers of both sides, and the caller', async () => {
     const raw = upgradeTo('PlAin', '/plain', [service.authorization, 'X-Auth-Roles: forged', 'X-CaSe: 2']);
     const text = await raw.receives('welcome');
     assert.match(

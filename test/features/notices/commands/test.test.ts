@@ -63,7 +63,7 @@ describe('notices test', () => {
     assert.match(String(notice!.headers['user-agent']), /^svc-api\/\d/);
   });
 
-  it('says so in JSON, with another id each time, also where no such event is wanted', async () => {
+  it('reports that in JSON, with another id each time, also if no such event is wanted', async () => {
     declare(receiver.url, ', events: [key.leaked]');
     const [first, second] = [await asked(), await asked()];
     const { durationMs, ...json } = first.json;
@@ -72,7 +72,7 @@ describe('notices test', () => {
     assert.notEqual(second.json.id, first.json.id);
   });
 
-  it('says what was answered by a receiver that does not take it, and what may be wrong', async () => {
+  it('reports the answer of a receiver that refuses it, and a likely cause', async () => {
     const hints: [number, Record<string, string>, string][] = [
       [500, {}, 'the answer was 500.'],
       [410, {}, 'the answer was 410 (Gone).'],
@@ -104,7 +104,7 @@ describe('notices test', () => {
     );
   });
 
-  it('ends with a receiver that hangs, and says so', async () => {
+  it('ends if a receiver hangs, and says so', async () => {
     receiver.answer = () => {};
     let tried: TestResult | undefined;
     const settings = { url: receiver.url, secretFile: undefined, ...DEFAULT_NOTICES };
@@ -155,7 +155,7 @@ describe('notices test', () => {
       );
     });
 
-    it('trusts those that NODE_EXTRA_CA_CERTS names, and no certificate for another name', async () => {
+    it('trusts the authorities in NODE_EXTRA_CA_CERTS, and no certificate for another name', async () => {
       const { cert } = writePair(pairOf('first'));
       const port = await listen();
       const env = { SVC_API_CONFIG: config, NODE_EXTRA_CA_CERTS: cert, SVC_API_NOTICES_SECRET: receiver.secret };
