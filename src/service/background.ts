@@ -1,16 +1,19 @@
 import type { Background, BackgroundContext, OwnFeature, TelemetryMetrics } from '../feature.ts';
 import { type AddedMetric, invalidFeature, isAdded, requireMetrics, workOf } from '../keys/added/index.ts';
+import { inTime } from '../keys/basics/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 
 /**
  * Wraps a service with the background work of features, which starts before requests and ends after them.
  * @param exported exports metrics of that work
+ * @param stopMs how long work can take to stop, in milliseconds
  */
 export const withBackground =
   (
     start: StartService,
     context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'> | 'measure'>,
     exported?: TelemetryMetrics,
+    stopMs: number = STOP_MS,
   ): StartService =>
   async (opened, server) => {
     const running: { feature: OwnFeature; work: Background }[] = [];
@@ -18,7 +21,7 @@ export const withBackground =
       await Promise.all(
         running.map(async ({ feature: { name }, work }) => {
           try {
-            await work.stop();
+            await inTime(work.stop(), stopMs);
           } catch (error) {
             context.log.error({ err: error, feature: name }, NOT_STOPPED);
           }
@@ -70,6 +73,9 @@ export const withBackground =
       throw error;
     }
   };
+
+/** How long work can take to stop, in milliseconds. A server ends soon after a signal. */
+const STOP_MS = 5000;
 
 const NOT_GONE_ON = 'background work did not take the changed configuration';
 const NOT_STOPPED = 'work in the background did not stop as it should';

@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { CheckAnswer, CheckContext, DoctorCheck } from '../../feature.ts';
 import { isAdded } from '../../keys/added/index.ts';
-import { list, oneOf, options, printable, recordOf, required, text, UNIT_MS } from '../../keys/basics/index.ts';
+import { inTime, list, oneOf, options, printable, recordOf, required, text, UNIT_MS } from '../../keys/basics/index.ts';
 import { checked, failure, type Finding } from './inspection/finding.ts';
 
 type Context = Omit<CheckContext, 'signal'>;
@@ -28,14 +27,8 @@ export async function checkOfPlugin(
   limitMs: number = UNIT_MS.m,
 ): Promise<Finding[]> {
   const late = new AbortController();
-  const ended = new AbortController();
   try {
-    const answers = await Promise.race([
-      check.run({ ...context, signal: late.signal }),
-      delay(limitMs, undefined, { signal: ended.signal }).then(() => {
-        throw new Error(`It took more than ${limitMs / UNIT_MS.s} seconds.`);
-      }),
-    ]);
+    const answers = await inTime(check.run({ ...context, signal: late.signal }), limitMs);
     return findingsOf(check, valid(answers));
   } catch (error) {
     const reason = printable(error instanceof Error ? error.message : String(error), 300);
@@ -48,7 +41,6 @@ export async function checkOfPlugin(
     ];
   } finally {
     late.abort();
-    ended.abort();
   }
 }
 

@@ -1,5 +1,6 @@
 /** Basics of all rules: errors, texts, times, limits, networks, options, documents, and turns for long work. */
 export * from './csv.ts';
+export * from './in-time.ts';
 export * from './json.ts';
 export * from './nearest.ts';
 export * from './once.ts';
