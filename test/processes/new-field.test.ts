@@ -353,7 +353,7 @@ describe('fields that are added to the tables', () => {
       assert.deepEqual(shown('CI'), { team: 'Search', costCentre: null, risk: 'HIGH' });
       const { error } = json(['apikey', 'apply', file({ costCentre: 1000, risk: 'NONE' })], { status: 2 });
       assert.match(String(error), /from 1 to 999/);
-      assert.match(String(error), /"NONE" is not a risk/);
+      assert.match(String(error), /The risk "NONE" is unknown/);
     });
 
     it('the version without them keeps their values, and each version finds store and log whole', () => {

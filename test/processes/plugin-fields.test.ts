@@ -121,7 +121,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     type: '[String!]',
     set: ['prod, dev', ['prod', 'dev']],
     other: ['dev', ['dev']],
-    wrong: [['dev,prdo', /"prdo" is not one of the stages. Did you mean prod/]],
+    wrong: [['dev,prdo', /"prdo" is unknown. Did you mean prod/]],
     filters: true,
   },
   extra: {

@@ -170,8 +170,8 @@ describe('a plugin with fields of keys', () => {
         'svc-api-kinds',
         `beta: { kind: 'flag', label: 'Beta', help: 'Whether beta.', filter: true },
         reviewBy: { kind: 'time', label: 'Review by', help: 'When it is reviewed.', removable: true },
-        extra: { kind: 'json', bytes: 30, label: 'Extra', help: 'More.', removable: true },
-        motto: { kind: 'line', max: 500, label: 'Motto', help: 'A motto.', filter: true }`,
+        extra: { kind: 'json', bytes: 30, label: 'More data', help: 'More.', removable: true },
+        motto: { kind: 'line', max: 500, label: 'Team motto', help: 'A motto.', filter: true }`,
       ),
     );
     const wide = '\u{1F600}'.repeat(500);
@@ -189,7 +189,8 @@ describe('a plugin with fields of keys', () => {
     for (const [flag, value, message] of [
       ['--beta', 'maybe', /must be true or false/],
       ['--review-by', '2030-02-31', /The review by "2030-02-31" is not a day or a time/],
-      ['--extra', '[]', /must be a JSON object/],
+      ['--extra', '[]', /^The more data must be a JSON object/],
+      ['--motto', 'x'.repeat(501), /^The team motto is 501 characters long/],
       ['--extra', JSON.stringify({ a: 'x'.repeat(30) }), /at most 30/],
     ] as const) {
       const { code, error } = await json(['apikey', 'update', '--name', 'Kinds', flag, value], { code: 2 });

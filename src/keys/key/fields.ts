@@ -238,9 +238,8 @@ function isInt32(value: unknown): boolean {
 export function word<const Word extends string>({
   words,
   code = 'INPUT_INVALID',
-  noun,
   ...common
-}: Common & { words: readonly Word[]; code?: Issue['code']; noun?: string }) {
+}: Common & { words: readonly Word[]; code?: Issue['code'] }) {
   return (): Field<Word | null> => {
     const find = (text: string) => {
       const given = text.trim();
@@ -249,9 +248,7 @@ export function word<const Word extends string>({
     const validate = (given: string | null): Issue[] => {
       if (!given?.trim() || find(given) !== undefined) return [];
       const remedy = `${suggestion(given, words)}Choose ${formatList(words, 'or')}.`;
-      return [
-        { code, message: `"${printable(given)}" is not ${noun ?? `a ${common.label.toLowerCase()}`}. ${remedy}` },
-      ];
+      return [{ code, message: `The ${common.label.toLowerCase()} "${printable(given)}" is unknown. ${remedy}` }];
     };
     return {
       ...common,
@@ -546,7 +543,7 @@ function fieldOf(field: RegisteredField): (name: string) => AnyField {
     ...(asked && { isAsked: true }),
     ...(!removable && { isKept: true }),
   };
-  const make = makerOf(field, common);
+  const make = () => makerOf(field, common)(label.toLowerCase());
   return 'filter' in field && field.filter ? filtered(make) : make;
 }
 
@@ -576,7 +573,7 @@ function itemOf(field: ListField, common: Common): AnyField {
   const name = common.label.toLowerCase();
   const label = `item of the ${name}`;
   if (field.of === 'number') return number({ ...common, label, ...rangeOf(field) })();
-  if (field.of === 'choice') return word({ ...common, words: field.values, noun: `one of the ${name}` })();
+  if (field.of === 'choice') return word({ ...common, label, words: field.values })();
   return line({ ...common, max: field.max ?? MAX_ADDED_LINE, isItem: true })(label);
 }
 
