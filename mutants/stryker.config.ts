@@ -3,7 +3,7 @@ const LEFT_OUT = [
   '(again )?on PostgreSQL',
   'the command line',
   '.* chain of 1100 keys',
-  '.* keeps no more than the end of what it has seen',
+  '.* keeps only the end of the input',
   '.* for every character of Unicode',
 ];
 

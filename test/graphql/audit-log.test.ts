@@ -83,7 +83,7 @@ describeOnEach('the audit log over GraphQL', () => {
     assert.equal(found[1]!.address, '192.0.2.1');
   });
 
-  it('shows a key with READ_OWN what is about or by its own keys, and names no others', async () => {
+  it('shows a key with READ_OWN the entries about or by its own keys, and names no others', async () => {
     const found = await entries(own.secret);
     assert.deepEqual(found.map(shown), [
       [7, 'REFUSE', null, 'REQUEST', null],
@@ -107,7 +107,7 @@ describeOnEach('the audit log over GraphQL', () => {
     assert.deepEqual((await entries(secret)).map(shown), [[7, 'REFUSE', null, 'REQUEST', null]]);
   });
 
-  it('pages through what is shown alone', async () => {
+  it('pages through the visible entries', async () => {
     const numbers: number[][] = [];
     let page: Log | undefined;
     do {

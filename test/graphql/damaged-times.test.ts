@@ -11,7 +11,7 @@ const DOCUMENT = `{
   auditLog(first: 1) { edges { node { at } } }
 }`;
 
-describeOnEach('a time in the store that is none', () => {
+describeOnEach('an invalid time in the store', () => {
   it('is the first or the last one of RFC 3339 over GraphQL, so that lists do not fail for one row', async () => {
     const test = await startTestService();
     const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });

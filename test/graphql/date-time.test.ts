@@ -75,7 +75,7 @@ describe('a DateTime', () => {
       for (const { body } of await bothWays(at)) assert.deepEqual(body, { data: { echo: at } }, at);
   });
 
-  it('is nothing else, and says what it is', async () => {
+  it('accepts nothing else, and the error says what it is', async () => {
     for (const at of [...INVALID, 1924991999, 1.5, true, [], {}]) {
       for (const { body } of await bothWays(at)) {
         const [error] = body.errors ?? [];

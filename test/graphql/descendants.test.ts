@@ -59,7 +59,7 @@ describeOnEach('the child keys of a key, over GraphQL', () => {
     }
   });
 
-  it('are counted for who may read their parent key, and listed as far as it may read them', async () => {
+  it('are counted for callers that may read the parent key, and listed as far as they may read them', async () => {
     const { count, names } = await childKeys(team.secret);
     assert.deepEqual({ count, names }, { count: 3, names: ['Build', 'Release'] });
   });

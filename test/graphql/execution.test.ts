@@ -251,7 +251,7 @@ describe('a prepared operation', () => {
     }
   });
 
-  it('waits once for what only begins when it is waited for', async () => {
+  it('waits once for thenables that start when they are awaited', async () => {
     let begun = 0;
     const lazy = () => ({
       // oxlint-disable-next-line unicorn/no-thenable -- it is what query builders return
@@ -280,7 +280,7 @@ describe('a prepared operation', () => {
     for (const all of [false, true, false, true]) assert.equal(await run(all), all);
   });
 
-  it('reads each property of an object once, whatever comes of it', async () => {
+  it('reads each property of an object once, with any result', async () => {
     const read: string[] = [];
     const kinds: Record<string, () => unknown> = {
       plain: () => 'text',
@@ -353,7 +353,7 @@ describe('a prepared operation', () => {
       }
     });
 
-  it('asks of each item whether it is of its type, and whether its fields are to be left out', async () => {
+  it('asks of each item whether it has the type, and whether its fields are skipped', async () => {
     const lists = makeExecutableSchema({
       typeDefs: 'type A { plain: String } type B { plain: String } type Query { a: [A] b: [B] none: [B] }',
       resolvers: {

@@ -177,7 +177,7 @@ describe("the guards of the schema, against a host's part", () => {
     assert.deepEqual(await disksOf(), { disks: null });
   });
 
-  it('leave a host type that is a Node what it is', async () => {
+  it('do not change a host type that implements Node', async () => {
     const nodes = part(`type Disk implements Node { id: ID! } extend type Query { nodes: [Node!]! ${WEAK} }`, {
       Query: {
         nodes: (_: unknown, __: unknown, { principal }: { principal: { apiKey: object } }) => [

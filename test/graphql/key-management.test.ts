@@ -88,7 +88,7 @@ describeOnEach('keys over GraphQL', () => {
     assert.deepEqual(await ask(`query ($id: ID) { apiKey(id: $id) { ${KEY} } }`, { id: apiKey.id }), { apiKey });
   });
 
-  it('are updated in what is given; null takes only the description away', async () => {
+  it('are updated in the given fields; null only removes the description', async () => {
     const { createApiKey } = await ask<{ createApiKey: Created }>(CREATE, {
       input: { name: 'Before', description: 'old', roles: ['GUEST'] },
     });

@@ -57,7 +57,7 @@ describe('lists of keys, over GraphQL', () => {
     assert.deepEqual(both.codes, ['INPUT_INVALID']);
   });
 
-  it('tell of a key what it has created, and all its parent keys', async () => {
+  it('show the keys that a key has created, and all its parent keys', async () => {
     const document = `query ($id: ID!) { apiKey(id: $id) { branch { count lastUsedAt } ancestors { keyId name permissions { resource } } } }`;
     const { data } = await ask(admin, document, { id: ids['Admin'] });
     assert.deepEqual(data['apiKey'], { branch: { count: 1, lastUsedAt: null }, ancestors: [] });

@@ -21,7 +21,7 @@ describe('a line of a part of the schema that stands for fields of a key', () =>
       });
     });
 
-  it('is refused where it names a field that is none', () => {
+  it('is refused if it names an unknown field', () => {
     assert.throws(() => withKeyFields('  # output labels through ownr'), { message: 'No field is called "ownr".' });
     assert.throws(() => withFilters('    # filters besides ownr'), { message: 'No filter is called "ownr".' });
   });

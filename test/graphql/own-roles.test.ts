@@ -12,7 +12,7 @@ describe("an installation's own roles in GraphQL", () => {
   });
   after(() => test.stop());
 
-  it('are in the schema, with what they allow', async () => {
+  it('are in the schema, with their permissions', async () => {
     const document =
       '{ __type(name: "Role") { enumValues { name description } } permissions { roles { role description permissions { resource actions } } } }';
     const { body } = await query(test.url, admin, document);

@@ -121,7 +121,7 @@ describeOnEach('a key with the OWN permissions', () => {
     assert.equal((await ask('{ __typename }')).status, 401);
   });
 
-  it('owns what it creates', async () => {
+  it('owns the keys that it creates', async () => {
     const { body } = await ask(
       'mutation { createApiKey(input: { name: "New", permissions: [{ resource: API_KEY, actions: [READ_OWN] }] }) { apiKey { id createdBy } } }',
     );

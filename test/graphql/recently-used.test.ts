@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { RecentlyUsed } from '../../src/graphql/index.ts';
 
-describe('what was used last', () => {
+describe('the cache of recently used values', () => {
   const kept = (cache: RecentlyUsed<number>) => ['a', 'b', 'c', 'd', 'e'].filter((key) => cache.has(key)).join('');
 
   it('drops the value that was not used for longest, where there are too many', () => {
@@ -17,7 +17,7 @@ describe('what was used last', () => {
     assert.deepEqual([cache.get('c'), cache.get('a')], [2, undefined]);
   });
 
-  it('drops as many as make room for a value, but keeps none that alone is too large', () => {
+  it('drops as many as needed for a value, but does not keep one that alone is too large', () => {
     const cache = new RecentlyUsed<number>(9, 10);
     for (const key of 'abc') cache.set(key, 1, 3);
     cache.set('d', 1, 5);

@@ -31,7 +31,7 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     return { ...(data?.['rotateApiKey'] as Rotated | null), error: errors?.[0] };
   };
 
-  it('returns the new secret, and tells of the previous one as long as it is accepted', async () => {
+  it('returns the new secret, and reports the previous one while it is accepted', async () => {
     const { key, apiKey } = await rotate({ grace: '1h' });
     assert.deepEqual(apiKey!.rotation, {
       startedAt: '2030-01-01T00:00:00.000Z',
@@ -86,7 +86,7 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     assert.equal((await ask(old, ROTATE, { input: { id } })).errors![0]!.extensions['code'], 'FORBIDDEN');
   });
 
-  it('tells which grants were used, which would suffice, and which are unused', async () => {
+  it('reports which grants were used, which would suffice, and which are unused', async () => {
     await ask(old, '{ me { name } online }');
     await test.keys.finishActivity();
     const fields =

@@ -30,7 +30,7 @@ describe('limits, over GraphQL', () => {
     return body.data!['limits'] as Fields & { request: Fields };
   };
 
-  it('are those of the configuration, and what one request may take', async () => {
+  it('are those of the configuration, and the cost limits of a request', async () => {
     const limits = await limitsOf('limits: { default: [5/month, 100 / m], failedCredentials: 7/m }\n');
     assert.deepEqual(limits, {
       defaultKeyLimits: ['100/m', '5/month'],
@@ -56,7 +56,7 @@ describe('limits, over GraphQL', () => {
     });
   });
 
-  it('are those of a library user who sets others, or none', async () => {
+  it('are those that a library user sets, or none', async () => {
     const limits = { cost: 1e12, nodes: Infinity, timeMs: 500 };
     const { failedCredentials, request } = await limitsOf('limits: { failedCredentials: 7/m }\n', {
       failedCredentials: false,
@@ -108,7 +108,7 @@ describeOnEach('the health of a service, over GraphQL', (dialect) => {
   });
   afterEach(() => keys.close());
 
-  it('says that the store answers, what it is, and nothing of where it is', async () => {
+  it('reports that the store answers, and its kind, but not its location', async () => {
     const ask = async () => (await askApp({ keys }, secret, HEALTH)).data['health']!;
     // On PostgreSQL, notifications start with the first request.
     await until(async () => (await ask())['hearsChanges'] === true);

@@ -212,7 +212,7 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
       return withoutNode(await answer);
     }
 
-    it('answers who is refused as the program says, or in its own way where the program fails', async () => {
+    it('answers refusals as the program defines, or in its own way if the program fails', async () => {
       let isBroken = false;
       const onRefused = (refused: object) => {
         if (isBroken) throw new Error('The template is broken.');
@@ -234,7 +234,7 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
       assert.equal(answer, textOf(invalid(`${BEARER}, error="invalid_token"`)));
     });
 
-    it('knows what a key may do by the time when its body has arrived', async () => {
+    it("uses the key's permissions at the time when the body has arrived", async () => {
       const reader = await test.keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
       await run({ permission: 'DOCKER:READ_ANY' });
       const answer = await sendInTwo(reader.key, () =>

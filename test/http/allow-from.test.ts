@@ -58,7 +58,7 @@ describeOnEach('the networks that a key may be used from', () => {
     assert.equal((await test.keys.useOf([key.id])).size, 0, 'it was not used');
   });
 
-  it('are not those of a network of the other family, however large', async () => {
+  it('do not include a network of the other family, however large', async () => {
     const everyV6 = await create(['::/0']);
     assert.equal(await statusFrom(everyV6.key, '10.0.0.1'), 403);
     assert.equal(await statusFrom(everyV6.key, '2001:db8::1'), 200);
@@ -67,7 +67,7 @@ describeOnEach('the networks that a key may be used from', () => {
     assert.equal(await statusFrom(everyV4.key, '10.0.0.1'), 200);
   });
 
-  it('are those of the address that a client could not make up', async () => {
+  it('apply to the address that the client cannot forge', async () => {
     const { key: secret } = await create(['10.0.0.0/8']);
     const forged: Record<string, string>[] = [
       { 'X-Forwarded-For': '10.0.0.1, 198.51.100.1' },
@@ -102,7 +102,7 @@ describeOnEach('the networks that a key may be used from', () => {
     await until(async () => (await statusFrom(secret, '198.51.100.1')) === 200);
   });
 
-  it('are looked at before limits: a request from elsewhere uses none up', async () => {
+  it('are checked before limits: a request from elsewhere uses none up', async () => {
     const fields = { name: 'Both', roles: ['GUEST'], allowFrom: ['10.0.0.0/8'], limits: ['1/h'] };
     const { key: secret } = await test.keys.create(fields, OPERATOR);
     for (const status of [403, 403]) assert.equal(await statusFrom(secret, '198.51.100.1'), status);

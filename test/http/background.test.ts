@@ -42,7 +42,7 @@ describe('work of features beside requests', () => {
     );
   });
 
-  it('exports its metrics under the name of the feature, and does without where there are none', async () => {
+  it('exports its metrics under the name of the feature, and works without metrics', async () => {
     const metric: AddedMetric = { name: 'beats_total', kind: 'counter', help: 'Beats.', read: () => [[1]] };
     const feature: OwnFeature = {
       name: 'heartbeat',
@@ -66,7 +66,7 @@ describe('work of features beside requests', () => {
     assert.deepEqual(added, [['heartbeat', [metric]]]);
   });
 
-  it('of plugins exports metrics that begin with their names alone', () => {
+  it("of plugins exports metrics whose names start with the plugin's", () => {
     requireMetrics('svc-api-team', [
       { name: 'svc_api_team_beats_total', kind: 'counter', help: 'Beats.', read: () => [] },
     ]);

@@ -98,7 +98,7 @@ describe('a request that is not valid HTTP', () => {
   });
 });
 
-describe('what is not HTTP, behind a request whose answer has begun', () => {
+describe('invalid HTTP after a request whose answer has begun', () => {
   it('ends the connection, and writes nothing into that answer', async () => {
     const app = new Hono().get('/', () => {
       const body = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('aaaaa')) });

@@ -28,7 +28,7 @@ describeOnEach('budgets', () => {
     return (await test.keys.budgetsOf([key])).get(id)!.map((budget) => budget.left);
   };
 
-  it('are spent for good, which is said, with what is left', async () => {
+  it('are spent for good, and answers show what is left', async () => {
     const { key: secret } = await create({ limits: ['2/budget', '5/h'] });
     const first = await ask(secret);
     assert.equal(first.headers.get('RateLimit-Policy'), '"hour";q=5;w=3600, "budget";q=2');
@@ -67,7 +67,7 @@ describeOnEach('budgets', () => {
     assert.deepEqual([await left(parent.principal.apiKey.id), await left(child.principal.apiKey.id)], [[0], [0]]);
   });
 
-  it('are the same after a rotation, and grow by what is added to them', async () => {
+  it('are the same after a rotation, and grow by added amounts', async () => {
     const { key: secret, apiKey } = await create({ limits: ['3/budget'] });
     assert.deepEqual(await statuses(secret, 2), [200, 200]);
     const rotated = await test.keys.rotate(apiKey.id, {}, OPERATOR);

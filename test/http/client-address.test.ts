@@ -121,7 +121,7 @@ describe("the client's address", () => {
   it('is unknown without a connection', () =>
     assert.deepEqual(addressOf(undefined, ['X-Forwarded-For: 10.0.0.1']), { address: undefined, isCertain: false }));
 
-  it('trusts this machine alone unless told otherwise', () => {
+  it('trusts only this machine by default', () => {
     const request = (peer: string) => ({ peer: () => peer, header: () => '192.0.2.1' });
     for (const peer of ['127.0.0.1', '127.9.9.9', '::1'])
       assert.equal(new ClientAddresses().of(request(peer)).address, '192.0.2.1', peer);

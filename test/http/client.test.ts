@@ -64,7 +64,7 @@ describe('svc-api/client', () => {
     assert.equal((await load().createClient({ server: server.url, token, timeoutMs: 60_000 }).verify(secret)).ok, true);
   });
 
-  it('tells whose key it is, and what it may do', async () => {
+  it('returns the key of a secret, and its permissions', async () => {
     const { key: secret, apiKey } = await issue({ expiresIn: '1h', metadata: { plan: 'pro' } });
     const checked = await clientOf().verify(secret);
     assert.ok(checked.ok);

@@ -137,7 +137,7 @@ describe('a page of another origin', () => {
     assert.deepEqual(answer, { status: 200, cors: {} });
   });
 
-  it('is allowed from everywhere by "*", but never with what a browser would send by itself', async () => {
+  it('is allowed from everywhere by "*", but never with credentials that a browser sends by itself', async () => {
     const urls = await start({ origins: ['*'] });
     for (const origin of [PAGE, 'null', 'moz-extension://0b9e'])
       assert.deepEqual(await ask(urls, '/graphql', 'POST', { ...key(), origin }, '{"query":"{ online }"}'), {
@@ -148,7 +148,7 @@ describe('a page of another origin', () => {
     assert.equal(cors['access-control-allow-credentials'], undefined);
   });
 
-  it('is not taken for one that asks before: OPTIONS alone needs a key, and gets 405', async () => {
+  it('does not count as a preflight: a plain OPTIONS needs a key, and gets 405', async () => {
     const urls = await start({ origins: [PAGE] });
     assert.equal((await ask(urls, '/graphql', 'OPTIONS', { origin: PAGE })).status, 401);
     assert.equal((await ask(urls, '/graphql', 'OPTIONS', { 'access-control-request-method': 'POST' })).status, 401);

@@ -52,7 +52,7 @@ describe('credentials', () => {
     it(`that stand where ${JSON.stringify(places)} does not look are not read: ${lines.join(' + ')}`, () =>
       assert.deepEqual(read(places, lines), { kind: 'none', headers: [] }));
 
-  it('of Basic without a password are none, and a user name is never a key', () => {
+  it('with Basic need a password, and a user name is never a key', () => {
     for (const text of ['KEY:', ':'])
       assert.deepEqual(read(ALL, [`Authorization: ${basic(text)}`]), { kind: 'none', headers: ['authorization'] });
   });
@@ -132,7 +132,7 @@ describe('credentials', () => {
     [[`Authorization: ${basic('u:')}`, `X-Api-Key: ${OWN}`], 'x-api-key'],
     [['X-Api-Key: KEY', 'X-Api-Key: KEY', `Private-Token: ${OWN}`], 'private-token'],
   ] as const)
-    it(`in several places are those that are a key of ours, by its form: ${lines.join(' + ')}`, () =>
+    it(`in several places are those with the form of our keys: ${lines.join(' + ')}`, () =>
       assert.deepEqual(read(ALL, lines), { kind: 'token', token: OWN, headers: [header] }));
 
   for (const lines of [

@@ -194,7 +194,7 @@ describe('a document', () => {
     assert.equal(body.errors, undefined);
   });
 
-  it('within the limits never takes long to check, whatever it holds', async () => {
+  it('within the limits never takes long to check, whatever it contains', async () => {
     const deep = (depth: number, inner: string): string =>
       depth === 0 ? inner : `... on Query { ${deep(depth - 1, inner)} }`;
     const many = Array.from(
@@ -225,7 +225,7 @@ describe('a document', () => {
     }
   });
 
-  it('is answered shortly, however often what it is sent with is wrong', async () => {
+  it('is answered fast, however many of its variables are wrong', async () => {
     const wrong = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`x${index}`, 1]));
     const { text } = await post('application/json', {
       query: 'query($p: [PermissionInput!]) { previewPermissions(permissions: $p) { resource } }',

@@ -222,7 +222,7 @@ describeOnEach('the doors of the library', () => {
 });
 
 describe('bearerAuth for Hono', () => {
-  it('shows no secret to who logs the variables of a request', async () => {
+  it('shows no secret in logged variables of a request', async () => {
     const test = await openTestKeys();
     const { secret } = await createPrincipal(test.keys, { name: 'Logged', roles: ['GUEST'] });
     const app = new Hono().use(bearerAuth({ keys: test.keys }));
@@ -235,7 +235,7 @@ describe('bearerAuth for Hono', () => {
 });
 
 describe('bearerAuth for Hono, in another runtime than Node', () => {
-  it('takes the address of the client from who knows it, and no header of a proxy', async () => {
+  it("takes the client's address from the runtime, and not from a proxy's header", async () => {
     const { keys, store } = await openTestKeys();
     const input = { name: 'Bound', roles: ['GUEST'], allowFrom: ['192.0.2.0/24'] };
     const { key } = await keys.create(input, OPERATOR);
@@ -266,7 +266,7 @@ describe('keys.check', () => {
   });
   afterEach(() => test.store.close());
 
-  it('tells of limits, and how to send a key', async () => {
+  it('reports limits, and how to send a key', async () => {
     const secret = await create({ limits: ['2/h'] });
     const checked = await check({ secret });
     assert.deepEqual(checked.headers, { 'RateLimit-Policy': '"hour";q=2;w=3600', RateLimit: '"hour";r=1;t=1800' });
@@ -290,7 +290,7 @@ describe('keys.check', () => {
     assert.equal(checked.ok || checked.status, 403);
   });
 
-  it('takes the secret alone where one is named, though headers have another', async () => {
+  it('takes only the named secret, though headers have another', async () => {
     const secret = await create();
     const headers = { authorization: `Bearer ${secret}` };
     for (const shown of [undefined, '', null, 5, {}]) {
@@ -322,7 +322,7 @@ describe('keys.check', () => {
     assert.equal(deleted.ok || deleted.status, 401);
   });
 
-  it('shows no secret to who logs what it answers', async () => {
+  it('shows no secret in logged answers', async () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Logged', roles: ['GUEST'] });
     const checked = await check({ headers: { authorization: `Bearer ${secret}` } });
     assert.ok(checked.ok);
@@ -333,7 +333,7 @@ describe('keys.check', () => {
     }
   });
 
-  it('asks for what the method does to a resource', async () => {
+  it('requires the permission for the method on a resource', async () => {
     const key = async (name: string, permission: string) => create({ name, roles: [], permissions: [permission] });
     const keys = [
       await key('Reader', 'DOCKER:READ_ANY'),
@@ -364,7 +364,7 @@ describe('keys.check', () => {
     });
   });
 
-  it('tells who makes the request, what it may do, and for whom', async () => {
+  it('reports who makes the request, its permissions, and on whose behalf', async () => {
     const parent = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, parent.principal);
     const checked = await check({ secret: child.key });

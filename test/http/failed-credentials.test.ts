@@ -77,7 +77,7 @@ describe('the limit of keys that are not valid', () => {
     assert.ok(wait !== undefined && wait > 2_000_000 && wait <= 3_000_000, `${wait}`);
   });
 
-  it('can be another, or none', () => {
+  it('can be changed, or turned off', () => {
     const one = bySource('1/h');
     assert.deepEqual([one('a'), typeof one('a')], [undefined, 'number']);
     const none = bySource(false);

@@ -29,7 +29,7 @@ describe('the log of a store that does not answer', () => {
     assert.deepEqual(logged(), [], 'nothing was repeated');
   });
 
-  it('tells another failure from one that is repeated', () => {
+  it('distinguishes another failure from a repeated one', () => {
     const { failures, logged } = setUp();
     const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
     const broken = new TypeError('broken');

@@ -67,7 +67,7 @@ describe('a query by GET', () => {
     assert.equal(type, `${NEWER}; charset=utf-8`);
   });
 
-  it('may leave out or leave empty what it does not need, and write its query in any encoding', async () => {
+  it('may omit or leave empty optional parameters, and encode its query in any way', async () => {
     const answers = [
       'query={online}',
       'query=%7b+online%20%7D&variables=&operationName=&extensions=',

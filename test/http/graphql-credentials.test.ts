@@ -27,7 +27,7 @@ describe('the GraphQL endpoint', () => {
   for (const [adapter, more, address] of ADAPTERS) {
     const send = (headers: string[]) => sendRaw(test.url, rawPost([...headers, ...more], BODY));
 
-    it(`takes a key wherever it may stand, ${adapter}`, async () => {
+    it(`accepts a key in each configured place, ${adapter}`, async () => {
       const basic = `Authorization: Basic ${Buffer.from(`x:${secret}`).toString('base64')}`;
       for (const header of [`Authorization: Bearer ${secret}`, `x-api-KEY: ${secret}`, basic])
         assert.match((await send([header])).body, /"online":true/, header);

@@ -52,7 +52,7 @@ describeOnEach('POST /introspect', () => {
     assert.ok(!('metadata' in (await introspect(key))));
   });
 
-  it('tells what an active key may do, in the terms of OAuth', async () => {
+  it('returns the permissions of an active key, in the terms of OAuth', async () => {
     const { key: secret, apiKey: key } = await issue({ expiresIn: '90m' });
     const { status, headers, body } = await send({ body: new URLSearchParams({ token: secret }) });
     const issuedAt = test.time.now / 1000;
@@ -71,7 +71,7 @@ describeOnEach('POST /introspect', () => {
     );
   });
 
-  it('leaves out the end of a key that has none, and counts what its creator may not do', async () => {
+  it('omits a missing expiry, and excludes what the creator may not do', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     const permissions = ['DOCKER:READ_OWN', 'DISK:READ_OWN'];
     const { key: secret } = await test.keys.create({ name: 'Child', permissions }, principal);
@@ -103,7 +103,7 @@ describeOnEach('POST /introspect', () => {
     for (const token of unknown) assert.deepEqual(await introspect(token), { active: false });
   });
 
-  it('tells until when the previous secret of a rotated key works', async () => {
+  it('returns until when the previous secret of a rotated key works', async () => {
     const { key: secret, apiKey: key } = await issue({});
     await test.keys.rotate(key.id, { grace: '10m' }, OPERATOR);
     const { exp } = (await introspect(secret)) as { exp: number };
@@ -121,7 +121,7 @@ describeOnEach('POST /introspect', () => {
     assert.deepEqual([entries.filter(({ actor }) => actor.kind === 'REQUEST'), lines], [[], []]);
   });
 
-  it('holds a key to its networks, and to those of its parent keys, by the address that the form has', async () => {
+  it("applies a key's networks, and those of its parent keys, to the address in the form", async () => {
     const bound = { allowFrom: ['192.0.2.0/24', '2001:db8::/32'] };
     const { key: secret } = await issue(bound);
     const isActive = async (token: string, address?: string) => {
@@ -153,7 +153,7 @@ describeOnEach('POST /introspect', () => {
     );
   });
 
-  it('ignores hints and what it does not know', async () => {
+  it('ignores hints and unknown parameters', async () => {
     const body = `token_type_hint=refresh_token&token=${caller}&resource=x&resource=y`;
     assert.equal(((await send({ body })).body as { active: boolean }).active, true);
   });

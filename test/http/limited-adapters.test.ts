@@ -44,7 +44,7 @@ for (const [name, start] of Object.entries(GUARDED_SERVERS))
       assert.deepEqual([status, headers.get('RateLimit')], [403, '"hour";r=1;t=1800']);
     });
 
-    it('are not told of keys that have none', async () => {
+    it('are missing for keys without limits', async () => {
       const secret = await create({});
       server = await start({ keys: test.keys });
       const { status, headers } = await fetch(server.url, { headers: { authorization: `Bearer ${secret}` } });

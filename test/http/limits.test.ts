@@ -55,7 +55,7 @@ describeOnEach('limits of requests', () => {
     assert.deepEqual(await statuses(secret, 4), [200, 200, 200, 429]);
   });
 
-  it('are not told of where there are none', async () => {
+  it('are missing in answers without limits', async () => {
     const reply = await ask((await create({})).key);
     assert.deepEqual([reply.status, ...fieldsOf(reply)], [200, null, null, null]);
   });
@@ -98,7 +98,7 @@ describeOnEach('limits of requests', () => {
     assert.deepEqual(await statuses(secret, 1), [429]);
   });
 
-  it('that are changed hold from the next request on, with what was used before', async () => {
+  it('that are changed hold from the next request on, and keep the use', async () => {
     const { key: secret, apiKey: key } = await create({ limits: ['4/m'] });
     assert.deepEqual(await statuses(secret, 3), [200, 200, 200]);
     await test.keys.update(key.id, { limits: ['3/m'] }, OPERATOR);
@@ -123,14 +123,14 @@ describeOnEach('limits of requests', () => {
     }
   });
 
-  it('hold requests that come together as they hold those that follow one another', async () => {
+  it('hold simultaneous requests like successive ones', async () => {
     const { key: secret } = await create({ limits: ['40/m'] });
     const replies = await Promise.all(Array.from({ length: 60 }, () => ask(secret)));
     assert.equal(replies.filter(({ status }) => status === 200).length, 40);
     assert.equal(replies.filter(({ status }) => status === 429).length, 20);
   });
 
-  it('refuse everybody while the store does not take what is used, but not those who hold a lease', async () => {
+  it('refuse all requests while the store cannot record them, except those with a lease', async () => {
     const { key: secret } = await create({ limits: ['1000/h'] });
     assert.deepEqual(await statuses(secret, 4), [200, 200, 200, 200]);
     const unlimited = await create({});
@@ -160,14 +160,14 @@ describeOnEach('limits of requests', () => {
   });
 });
 
-describeOnEach('limits of keys that have none of their own', () => {
+describeOnEach('limits of keys without any of their own', () => {
   let test: TestService;
   before(async () => {
     test = await startTestService({ defaultLimits: ['2/m'] });
   });
   after(() => test.stop());
 
-  it('are those that the service has for them', async () => {
+  it('are the defaults of the service', async () => {
     const { key: secret } = await test.keys.create({ name: 'Plain', roles: ['GUEST'] }, OPERATOR);
     const own = await test.keys.create({ name: 'Own', roles: ['GUEST'], limits: ['3/m'] }, OPERATOR);
     const statuses = async (by: string) => {

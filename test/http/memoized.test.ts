@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { memoized } from '../../src/http/memoized.ts';
 
-describe('what is computed of texts', () => {
+describe('a value computed from a text', () => {
   let asked: string[];
   const upperCase = (max?: number) =>
     memoized((text) => {

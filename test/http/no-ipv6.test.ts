@@ -20,11 +20,11 @@ async function listeningAt(server: Server): Promise<unknown> {
 }
 
 describe('a server at all addresses', () => {
-  it('listens at those of IPv4 where the kernel has no IPv6', async () => {
+  it('listens on IPv4 if the kernel has no IPv6', async () => {
     assert.equal(await listeningAt(new Ipv4Server()), '0.0.0.0');
   });
 
-  it('listens at those of both families otherwise', async () => {
+  it('listens on both families otherwise', async () => {
     assert.equal(await listeningAt(createServer()), '::');
   });
 });

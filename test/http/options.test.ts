@@ -319,7 +319,7 @@ describe('options of the library', () => {
     await open.close();
   });
 
-  it('are refused where an id is none', async () => {
+  it('are refused with an invalid id', async () => {
     const open = await openLibrary({ database });
     const by = { actor: OPERATOR } as const;
     const { apiKey } = await open.create({ name: 'Stays', roles: ['GUEST'] }, by);
@@ -367,7 +367,7 @@ describe('options of the library', () => {
     await open.close();
   });
 
-  it('do not matter once the store is closed: that is said', async () => {
+  it('do not matter once the store is closed, which is the error', async () => {
     const open = await openLibrary({ database });
     const same = open.withAdditions({ resources: ['WIKI'] });
     await open.close();
@@ -407,7 +407,7 @@ describe('options of the library', () => {
     assert.match(await messageOf(() => listen({ ...at, socket: '/tmp/x' } as never)), /exclude one another/);
   });
 
-  it('are no mistake of who calls keys.check where a client has made up what it is asked about', async () => {
+  it('are no mistake of the caller of keys.check if the values come from a client', async () => {
     const { key: secret } = await keys.create({ name: 'Caller', roles: ['GUEST'] }, OPERATOR);
     const bearer = `Bearer ${secret}`;
     const statusOf = async (headers: unknown) => {

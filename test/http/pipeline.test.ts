@@ -318,7 +318,7 @@ describe('a request, by Node or by Hono,', () => {
     assert.equal((await uses()) - usesBefore, 5);
   });
 
-  it('is executed once, whatever becomes of it', async () => {
+  it('is executed once, with any result', async () => {
     const ask = (query: string) =>
       post(byNode.url, JSON.stringify({ query }), {
         authorization: `Bearer ${secret}`,

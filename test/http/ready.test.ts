@@ -14,7 +14,7 @@ describeOn('sqlite', 'a server on a file', () => {
   afterEach(() => test.stop());
   const ready = async () => (await fetch(`${test.url}/readyz`)).status;
 
-  it('is ready while keys are created, changed and deleted, whatever of that is in the file yet', async () => {
+  it('is ready while keys are created, changed and deleted, even before changes reach the file', async () => {
     const reading = test.store.repository.pages(1)[Symbol.asyncIterator]();
     await reading.next();
     for (let index = 0; index < 20; index += 1) {

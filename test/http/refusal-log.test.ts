@@ -25,7 +25,7 @@ describe('the log of refused requests', () => {
     assert.deepEqual(logged(), [], 'nothing was repeated');
   });
 
-  it('writes few lines, and counts all, whatever keys and addresses are made up', () => {
+  it('writes few lines, and counts all, whatever keys and addresses are sent', () => {
     for (const [addresses, most] of [
       [1, 6],
       [10_000, 150],
@@ -43,7 +43,7 @@ describe('the log of refused requests', () => {
     }
   });
 
-  it('still tells another reason and another address from those that are repeated', () => {
+  it('still distinguishes another reason and another address from repeated ones', () => {
     const { add, logged } = setUp();
     for (let time = 0; time < 100; time += 1) add({ reason: 'unknown', prefix: `key${time}`, address: '192.0.2.1' });
     logged();
@@ -58,7 +58,7 @@ describe('the log of refused requests', () => {
     );
   });
 
-  it('says what it has only counted when the server stops', () => {
+  it('reports what was only counted, when the server stops', () => {
     const { refusals, add, logged } = setUp();
     for (let time = 0; time < 3; time += 1) add({ reason: 'malformed' });
     refusals.finish();

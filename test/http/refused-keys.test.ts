@@ -17,7 +17,7 @@ describeOnEach('a key', (dialect) => {
   });
   afterEach(() => test.stop());
 
-  it('that is unknown, deleted, mistyped or no key at all is refused in one and the same way; the log tells them apart', async () => {
+  it('that is unknown, deleted, mistyped or invalid is refused in the same way; the log distinguishes them', async () => {
     const elsewhere = await openTestKeys();
     const { key: unknown } = await elsewhere.keys.create({ name: 'Unknown', roles: ['ADMIN'] }, OPERATOR);
     await elsewhere.store.close();

@@ -26,7 +26,7 @@ describe('the id of a request', () => {
   const idOf = async (bytes: string | Buffer, url = test.url) => (await sendRaw(url, bytes)).headers.get(ID) ?? '';
   const head = (...lines: string[]) => [...lines, '', ''].join('\r\n');
 
-  it('is on every answer: of data, refusals, errors, health, and of what was no request at all', async () => {
+  it('is on every answer: data, refusals, errors, health, and invalid requests', async () => {
     const own = (...lines: string[]) => rawPost([...HEAD, ...lines], BODY);
     const requests: Record<string, string | Buffer> = {
       'the fast path': own(`Authorization: Bearer ${secret}`),

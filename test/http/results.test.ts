@@ -70,7 +70,7 @@ describeOnEach('a value that a host returns against its own schema', () => {
     assert.equal(body.errors![0]!.message, 'There is no disk left.');
   });
 
-  it('is not confused with what a client gives against the schema', async () => {
+  it("is not confused with a client's violation of the schema", async () => {
     const { body } = await query(test.url, secret, 'query ($first: Int) { limited(first: $first) }', { first: null });
     assert.match(body.errors![0]!.message, /Argument "first" of non-null type "Int!" must not be null/);
     assert.equal(body.errors![0]!.extensions['code'], 'BAD_REQUEST');

@@ -91,7 +91,7 @@ describe('introspection of the schema', () => {
           assert.equal((await ask(mode, secret, document)).errors, undefined, mode);
   });
 
-  it('is not made up for by errors that suggest what is in the schema', async () => {
+  it('is not replaced by errors with suggestions from the schema', async () => {
     for (const document of [
       '{ onlin }',
       '{ apiKeys }',

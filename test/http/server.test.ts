@@ -94,7 +94,7 @@ describe('the server', () => {
     await server.stop(0);
   });
 
-  it('serves another app from the next request on, and finishes those in flight by the previous one', async () => {
+  it('serves another app from the next request on, and finishes those in flight with the previous one', async () => {
     const { server, started, answer } = await startSlow();
     const inFlight = connectTo(server.url, '{ slow }');
     await started;
@@ -156,7 +156,7 @@ describe('the server', () => {
     await Promise.all([six.stop(), both.stop()]);
   });
 
-  it('knows whether its address is reached over a network without TLS', () => {
+  it('detects an address that is reached over a network without TLS', () => {
     for (const url of ['http://127.0.0.1:1', 'http://127.9.9.9:1', 'http://[::1]:1', 'https://192.0.2.1:1', 'unix:/a'])
       assert.equal(isInClear(url), false, url);
     for (const url of ['http://0.0.0.0:1', 'http://[::]:1', 'http://192.0.2.1:1', 'http://[2001:db8::1]:1'])

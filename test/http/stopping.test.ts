@@ -76,7 +76,7 @@ for (const scheme of ['http', 'https'] as const) {
       await stopped;
     });
 
-    it('answers all requests that were sent behind each other: the last answer says so', async () => {
+    it('answers all pipelined requests, and closes with the last answer', async () => {
       const socket = await open();
       socket.write(SLOW + SLOW + SLOW + QUICK);
       await until(() => asked === 1);

@@ -56,7 +56,7 @@ describe('a Unix socket', () => {
     assert.equal(existsSync(path), false);
   });
 
-  it('is open to its user and group alone, whatever the mask of the process is, which stays', async () => {
+  it('is accessible only to its user and group, and leaves the umask of the process unchanged', async () => {
     const before = process.umask();
     try {
       for (const mask of [0o000, 0o022, 0o077]) {

@@ -46,7 +46,7 @@ describe('a limit', () => {
     }
   });
 
-  it('that is a budget is spent once, and never again, whatever the time is', () => {
+  it('that is a budget is spent once, and never again, at any time', () => {
     const rate = computeRate('3/budget');
     const spent = [0, 5 * SECOND, 9e15].reduce((unusedAt, now) => spend(unusedAt, now, 1, rate), 0);
     assert.equal(spent, 3);

@@ -10,7 +10,7 @@ const limitsOf = (...limits: Limit[]): AppliedLimit[] => limits.map((limit) => (
 
 describe('processes that lease a limit', () => {
   for (const limit of ['7/s', '40/s', '100/m', '1000/m', '600000/m', '5/h', '30/budget', '5000/budget'] as const)
-    it(`of ${limit} never accept what one alone would not, whatever they do, ask twice, and are killed`, () => {
+    it(`of ${limit} never accept more than one process would, even if they repeat requests or are killed`, () => {
       for (let seed = 1; seed <= 20; seed += 1)
         for (const repeats of [0, 0.1]) {
           const { shared, asked } = simulate(limit, seed, repeats);
@@ -105,7 +105,7 @@ describe('a lease', () => {
   const most = (state: ReturnType<typeof unusedState>, now: number, limit: Limit = '100/m') =>
     grant(state, { holder: 'b', waiting: 1000, limit }, now).granted;
 
-  it('is of a tenth of the limit at most, and of one below ten there is none', () => {
+  it('is a tenth of the limit at most, and impossible below ten', () => {
     assert.equal(grant(unusedState('100/m'), { ahead: 1000 }, 0).ahead, 10);
     assert.equal(grant(unusedState('19/m'), { ahead: 1000, limit: '19/m' }, 0).ahead, 1);
     assert.equal(grant(unusedState('9/m'), { ahead: 1000, limit: '9/m' }, 0).ahead, 0);
@@ -119,7 +119,7 @@ describe('a lease', () => {
       assert.equal(grant(unusedState(limit), { ahead: 1000, limit }, 0).ahead, ahead);
   });
 
-  it('of a budget that was changed goes on with what was spent, also beyond its end', () => {
+  it('of a changed budget continues with the spent amount, also beyond its end', () => {
     const { state } = grant(unusedState('100/budget'), { waiting: 80, limit: '100/budget' }, 0);
     const lowered = grant(state, { waiting: 1, limit: '50/budget' }, 0);
     assert.deepEqual([lowered.granted, lowered.state.unusedAt], [0, 80]);
@@ -142,7 +142,7 @@ describe('a lease', () => {
     assert.equal(most(state, 6 * SECOND), 90, 'the one that was accepted is available again');
   });
 
-  it('gives back what was not used, and counts the rest from when it was used', () => {
+  it('returns the unused part, and counts the rest from its use', () => {
     const { state } = grant(unusedState('100/m'), { ahead: 10 }, 0);
     const unusedAt = EPOCH + SECOND + 4 * 600_000;
     const { state: settled } = grant(state, { used: 4, unusedAt, waiting: 0 }, SECOND);
@@ -182,7 +182,7 @@ describe('a lease', () => {
     assert.equal(most(grant(over, { used: 0, waiting: 0 }, 7 * SECOND).state, 7 * SECOND), 90);
   });
 
-  it('is of so many limits at once that each of them allows it, or of none', () => {
+  it('covers several limits at once if each allows it, or none', () => {
     const limits = (['100/m', '3/h'] as const).map((limit) => ({ keyId: 'key', limit, unusedAt: 0 }));
     const before = limits.map(({ limit }) => unusedState(limit));
     const asked = { ...request({}), limits, waiting: 5 };
@@ -201,7 +201,7 @@ describe('a lease', () => {
     assert.equal(most(lowered, 6 * SECOND, '10/m'), 1, 'no more than all are used');
   });
 
-  it('outlasts a clock that is set back by its own time alone', () => {
+  it('outlasts a clock that is set back by its own duration at most', () => {
     const used = grant(unusedState('100/m'), { waiting: 90, ahead: 10 }, 0).state;
     const back = -86_400 * SECOND;
     const { state } = grant(used, { holder: 'b', waiting: 0 }, back);

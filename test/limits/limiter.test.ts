@@ -80,7 +80,7 @@ describeOnEach('what a process knows of limits', () => {
     assert.ok(asked.length < 8, asked.join());
   });
 
-  it('fails with the store, for those that waited, and goes on once it answers', async () => {
+  it('fails with the store for waiting requests, and recovers once it answers', async () => {
     const restrictions = await create('5/h');
     failure = new Error('no answer');
     const answers = await Promise.allSettled([limiter.enter(restrictions), limiter.enter(restrictions)]);
@@ -92,7 +92,7 @@ describeOnEach('what a process knows of limits', () => {
     assert.equal(await lettingIn(restrictions, 9), 5);
   });
 
-  it('gives back what is left of a lease when that ends, or the program does', async () => {
+  it('returns the rest of a lease when that ends, or the program does', async () => {
     const restrictions = await create('1000/m');
     const left = async () => {
       const [grant] = await test.store.limits.lease([

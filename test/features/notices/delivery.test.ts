@@ -204,7 +204,7 @@ describeOnEach('the delivery of notices', () => {
     assert.equal(server.dispatcher.isHolder, true);
   });
 
-  it('goes where the server that has the lease sends it, if servers name different webhooks, and to none twice', async () => {
+  it('follows the server with the lease if servers name different webhooks, without repeats', async () => {
     const elsewhere = await Receiver.start();
     const other = testCourier(test, destinationOf(elsewhere, { events: ['key.created'] }));
     const names = ({ received }: Receiver) => received.map(({ type, data }) => `${type} ${String(data['name'])}`);
@@ -312,7 +312,7 @@ describeOnEach('the delivery of notices', () => {
     assert.deepEqual([attempts(), receiver.forged], [1, 0]);
   });
 
-  it('of many notices stops to collect others while too many wait; none is lost', async function () {
+  it('stops to collect more while too many notices wait; none is lost', async function () {
     receiver.answer = (response) => void response.writeHead(500).end();
     const insert = Array.from({ length: 10_500 }, (_, number) => ({
       at: test.time.now,
@@ -333,7 +333,7 @@ describeOnEach('the delivery of notices', () => {
     );
   });
 
-  it('has no secret in what is sent, logged or stored', async () => {
+  it('sends, logs and stores no secret', async () => {
     receiver.answer = (response) => void response.writeHead(500).end(receiver.secret);
     const { key: secret, apiKey: key } = await create('CI');
     await pass(1000);

@@ -74,7 +74,7 @@ describe('an attempt to deliver a notice', () => {
     }
   });
 
-  it('fails with a head that does not end, with what is no HTTP, and with connections that are closed', async () => {
+  it('fails with an endless head, with invalid HTTP, and with closed connections', async () => {
     for (const [behave, failure] of [
       [(socket: Socket) => void socket.write(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}`), 'HPE_HEADER_OVERFLOW'],
       [(socket: Socket) => void socket.write('SSH-2.0-OpenSSH_9.2\r\n'), 'HPE_INVALID_CONSTANT'],
@@ -90,7 +90,7 @@ describe('an attempt to deliver a notice', () => {
     assert.equal(answer.is, 'failed');
   });
 
-  it('has succeeded with the head of an answer, whatever becomes of the rest', async () => {
+  it('succeeds with the head of an answer, whatever follows', async () => {
     const cut = (socket: Socket) => {
       once200(socket);
       socket.destroySoon();

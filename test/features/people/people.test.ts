@@ -45,7 +45,7 @@ describeOnEach('a person', () => {
       assert.ok('refused' in (await authenticate(test.keys, sent)), sent);
   });
 
-  it('has the grants of the latest sign-in, and so has what they have created', async () => {
+  it('has the grants of the latest sign-in, as have the keys that they created', async () => {
     const admin = await key(['admins']);
     const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['ADMIN'] }, await principal(admin));
     const { apiKey: grandchild } = await test.keys.create({ name: 'Job', roles: ['ADMIN'] }, await principal(made));
@@ -73,7 +73,7 @@ describeOnEach('a person', () => {
     assert.deepEqual((await test.keys.list({}, OPERATOR)).keys, []);
   });
 
-  it('gets a name of their own, whatever they are called', async () => {
+  it('gets a distinct name, whatever they are called', async () => {
     await test.keys.create({ name: 'Root', roles: ['ADMIN'] }, OPERATOR);
     const nameOf = async (name: string, subject: string) => (await key([], { ...ADA, subject, name })).name;
     assert.match(await nameOf('Root', '1'), /^Root \w{8}$/);
@@ -85,7 +85,7 @@ describeOnEach('a person', () => {
     assert.match(await nameOf('ㅤ', '7'), /^Person \w{8}$/);
   });
 
-  it('keeps the name that others know, while what they are called is shown as it is', async () => {
+  it('keeps the name that others know, while their display name is shown unchanged', async () => {
     await signIn();
     const renamed = await key([], { ...ADA, name: 'Countess' });
     assert.equal(renamed.name, 'ada example org');
@@ -118,7 +118,7 @@ describeOnEach('a person', () => {
     assert.ok((await keys.permittedChanges.grantable(ada, before)).refusal);
   });
 
-  it('can be held closer: a description, limits, networks and an end', async () => {
+  it('can be restricted: a description, limits, networks and an expiry', async () => {
     const { id } = await key();
     await test.keys.update(id, { description: 'Until May', limits: ['5/m'], allowFrom: ['10.0.0.0/8'] }, OPERATOR);
     await test.keys.update(id, { expiresIn: '1h' }, OPERATOR);
@@ -127,7 +127,7 @@ describeOnEach('a person', () => {
     assert.equal(await test.keys.authenticator.accepts(digestPerson(ADA), id), false);
   });
 
-  it('owns what they have created, and what came of that', async () => {
+  it('owns the keys that they created, and the children of those', async () => {
     const person = await key();
     const ada = await principal(person);
     const { apiKey: made } = await test.keys.create(

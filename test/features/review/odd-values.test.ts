@@ -8,7 +8,7 @@ describe('a review', () => {
     assert.match((await cli.run(['apikey', 'list', '--review', '--csv'])).stdout, /"\{""plan"":""pro""\}"/);
   });
 
-  it('shows in the open where an owner has what a terminal would obey', async () => {
+  it('escapes control characters in the name of an owner', async () => {
     const cli = testCli();
     await cli.create('T', '--owner', 'A\u202eB');
     const { stdout, code } = await cli.run(['apikey', 'list', '--review']);

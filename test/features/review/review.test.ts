@@ -18,7 +18,7 @@ describeOnEachAndRemotely('a review', () => {
       .filter((line) => line.startsWith('"CI') || line.startsWith('"name'))
       .map((line) => line.slice(1, -1).split('","'));
 
-  it('has every key with who answers for it, what it may do, and when it was used and ends', async () => {
+  it('has every key with its owner, its permissions, its last use and its expiry', async () => {
     const { id } = await cli.create('CI', '--owner', 'Ada', '--tag', 'env=prod', '--expires-in', '30d');
     const [head, cells] = linesOf((await run('list', '--review', '--csv')).stdout);
     const row = Object.fromEntries(head!.map((name, at) => [name, cells![at]]));

@@ -159,7 +159,7 @@ describe('a CORS preflight', () => {
     assert.deepEqual(outcome(request), { outcome: 'forbidden', refusal, route: undefined });
   });
 
-  it('is only what a browser would send', () => {
+  it('is only a request that a browser would send', () => {
     for (const request of [
       preflight(undefined),
       { ...preflight('PUT'), origin: undefined },

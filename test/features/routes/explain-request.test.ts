@@ -83,7 +83,7 @@ describe('an explanation of a request, over GraphQL,', () => {
     assert.equal(open.outcome, 'ALLOWED', 'an open route needs no key');
   });
 
-  it('tells nothing of keys that the caller may not read, not even whether there are any', async () => {
+  it('reveals nothing about keys that the caller may not read, not even whether they exist', async () => {
     const url = 'https://g.example/api/x';
     const forbidden = await ask(bare, EXPLAIN, { url, keyName: 'Reader' });
     assert.equal(codeOf(forbidden), 'FORBIDDEN');

@@ -81,7 +81,7 @@ describe('routes, over GraphQL', () => {
     assert.deepEqual([beyond.edges, beyond.pageInfo.hasNextPage], [[], false]);
   });
 
-  it('say with which methods a key may pass, and what it lacks', async () => {
+  it('list the methods that a key may use, and what it lacks', async () => {
     await createPrincipal(test.keys, { name: 'Boards', permissions: ['GRAFANA:READ_ANY', 'API_KEY:READ_OWN'] });
     const { apiKey: off } = await test.keys.create({ name: 'Off', roles: ['ADMIN'] }, OPERATOR);
     await test.keys.setEnabled(off.id, false, OPERATOR);
@@ -179,7 +179,7 @@ routes:
 });
 
 describe('routes of a service without a configuration, over GraphQL', () => {
-  it('are none, and nothing is let pass', async () => {
+  it('do not exist, and let nothing pass', async () => {
     const test = await startTestService();
     const { secret } = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
     const { body } = await query(

@@ -26,7 +26,7 @@ describe('routes that contradict each other', () => {
     assert.deepEqual(faultsOf(['GET a/b'], ['PUT a/b', 'open'], ['GET,PUT a/b', 'A:READ_ANY']), [[0, 2]]);
   });
 
-  it('are two for the same part of an MCP server, or for it and for all of a path, but none for other parts', () => {
+  it('are two for the same part of an MCP server, or for it and a whole path, but not for other parts', () => {
     const part = (tools: string[], more = {}) => ({
       ...route('a/mcp'),
       mcp: { tools, resources: [], prompts: [], ...more },
@@ -47,19 +47,19 @@ describe('routes that contradict each other', () => {
     ]);
   });
 
-  it('are none of another rank', () => {
+  it('have the same rank', () => {
     const others = ['GET a/b', 'a/*', 'a/**', 'a/b/**', '*.a/b', '*/b', 'PUT a/b', 'a/b/c'];
     assert.deepEqual(faultsOf(['a/b'], ...others.map((pattern): [string, string] => [pattern, 'open'])), []);
   });
 
-  it('are none that say the same', () => {
+  it('say different things', () => {
     assert.deepEqual(faultsOf(['GET a/b', 'open'], ['a/b', 'open'], ['GET,PUT a/b', 'open']), []);
     assert.deepEqual(faultsOf(['a/b', 'A:READ_ANY+B:READ_ANY'], ['a/b', 'B:READ_ANY+A:READ_ANY']), []);
     const one: Allow = { kind: 'any', permissions: ['A:READ_ANY'] };
     assert.deepEqual(faultsOf(['a/b', one], ['a/b', 'A:READ_ANY']), []);
   });
 
-  it('are none in a file where each request has one answer', () => {
+  it('do not occur in a file that decides each request in one way', () => {
     for (let seed = 1; seed <= 120; seed += 1) {
       const routes = randomRoutes(new Random(seed), 12, FEW_PATTERNS);
       const reversed = routes.toReversed();
@@ -78,18 +78,18 @@ describe('routes that contradict each other', () => {
 });
 
 describe('routes that can never match', () => {
-  it('are those whose requests all go to others with the same host and path', () => {
+  it('are those whose requests all match others with the same host and path', () => {
     assert.deepEqual(unreachable('a/b', 'GET a/b', 'A/%62'), [{ index: 2, behind: [0] }]);
     assert.deepEqual(unreachable('GET a/b', 'PUT a/b', 'GET,PUT a/b'), [{ index: 2, behind: [0, 1] }]);
   });
 
-  it('are those with ** to which others leave no path', () => {
+  it('are those with ** if others leave them no path', () => {
     assert.deepEqual(unreachable('a/b/**', 'a/b', 'a/b/*/**'), [{ index: 0, behind: [1, 2] }]);
     assert.deepEqual(unreachable('a/**', 'a/', 'a/*', 'a/*/*/**'), [{ index: 0, behind: [1, 2, 3] }]);
     assert.deepEqual(unreachable('GET a/**', 'a/', 'GET,PUT a/*/**'), [{ index: 0, behind: [1, 2] }]);
   });
 
-  it('are none of those that keep a host, a path or a method', () => {
+  it('do not include those that keep a host, a path or a method', () => {
     const patterns = [
       '*/**',
       '*.a/**',
@@ -105,7 +105,7 @@ describe('routes that can never match', () => {
     assert.deepEqual(unreachable(...patterns), []);
   });
 
-  it('are exactly those that decide about no request', () => {
+  it('are exactly those that decide no request', () => {
     for (let seed = 1; seed <= 120; seed += 1) {
       const routes = randomRoutes(new Random(seed), 20, FEW_PATTERNS);
       const router = createRouter(routes);

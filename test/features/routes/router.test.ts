@@ -48,7 +48,7 @@ describe('the route that decides', () => {
     });
   }
 
-  it('is the one that a slow comparison of all routes finds, and so are those behind it', () => {
+  it('is the same as in a slow comparison of all routes, as are the next ones', () => {
     for (let seed = 1; seed <= 100; seed += 1) {
       const random = new Random(seed);
       const routes = randomRoutes(random, 1 + Math.floor(random.next() * 25));
@@ -99,7 +99,7 @@ describe('the route that decides', () => {
     });
   }
 
-  it('is the one that decides where case is ignored, or there is none', () => {
+  it('is the one that decides ignoring case, or there is none', () => {
     const tally = { same: 0, refused: 0 };
     for (let seed = 1; seed <= 400; seed += 1) {
       const random = new Random(seed);
@@ -123,7 +123,7 @@ describe('the route that decides', () => {
     assert.ok(Math.min(tally.same, tally.refused) > 500, JSON.stringify(tally));
   });
 
-  it('is the same whatever the patterns and hosts are written like', () => {
+  it('is the same, however the patterns and hosts are written', () => {
     const patterns = ['EXAMPLE.org/%61/', '*.BÜCHER.example/ü/**', '[0:0::1]/%2A'];
     assert.equal(decides(patterns, 'GET example.org/a'), patterns[0]);
     assert.equal(decides(patterns, 'GET x.xn--bcher-kva.example/%C3%BC/y'), patterns[1]);

@@ -57,7 +57,7 @@ describe('metrics', () => {
     assert.equal(valueOf(families, 'svc_api_build_info'), 1);
   });
 
-  it('of a plugin that are wrong have no value, and the log says so once', async () => {
+  it('of a plugin have no value if invalid, and the log says so once', async () => {
     const { log, lines } = collectingLog();
     metrics = new Metrics(undefined, log);
     const reads: readonly (() => unknown)[] = [
@@ -107,7 +107,7 @@ describe('metrics', () => {
     assert.equal(valueOf(families, 'svc_api_request_duration_seconds_count', { endpoint: 'graphql' }), 5);
   });
 
-  it('count checks of keys by their result, limits, and what is remembered and not written yet', async () => {
+  it('count checks of keys by result, limits, cached keys and pending writes', async () => {
     const { key: secret, apiKey: key } = await test.keys.create(
       { name: 'Key', roles: ['ADMIN'], limits: ['3/h'] },
       OPERATOR,
@@ -133,7 +133,7 @@ describe('metrics', () => {
     assert.deepEqual([valueOf(after, 'svc_api_verified_keys'), valueOf(after, 'svc_api_unwritten_uses')], [0, 0]);
   });
 
-  it('have as many series, whatever clients send', async () => {
+  it('have the same number of series, whatever clients send', async () => {
     const { key: secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
     const seriesOf = async () =>
       [...(await scrapeAtRest())].reduce(
@@ -167,7 +167,7 @@ describe('metrics', () => {
     assert.equal(next, test.time.now / 1000 + 3600);
   });
 
-  it('are served at one address alone, also while scrapes do not end', async () => {
+  it('are served at only one address, also while scrapes do not end', async () => {
     const { origin } = new URL(server.url);
     assert.equal((await fetch(`${origin}/`)).status, 404);
     assert.equal((await fetch(`${origin}/graphql`, { method: 'POST' })).status, 404);
@@ -209,7 +209,7 @@ describe('metrics', () => {
     );
   });
 
-  it('of several processes are summed up, as what they are', async () => {
+  it('of several processes are combined by their kind', async () => {
     const { key: secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
     await query(service.url, secret, '{ me { name } }');
     await scrapeAtRest();
@@ -225,7 +225,7 @@ describe('metrics', () => {
 });
 
 describe('a count of keys', () => {
-  it('is not repeated within a minute, however often it is asked for, and is none while the store does not answer', async () => {
+  it('is not repeated within a minute, and missing while the store does not answer', async () => {
     let asked = 0;
     const counts = { counts: { ACTIVE: 1, DISABLED: 0, EXPIRED: 0 }, nextExpiry: null };
     const counter = new KeyCounter(async () => {

@@ -59,7 +59,7 @@ describe('the request log', () => {
   beforeEach(() => void (lines.length = 0));
   const raw = (...head: string[]) => sendRaw(server.url, [...head, '', ''].join('\r\n'));
 
-  it('has a line for each request: who made it, what it was, and how it ended', async () => {
+  it('has a line for each request: the caller, the request, and the result', async () => {
     const { headers } = await query(server.url, secret, 'query Who { me { name } }');
     const [line, ...others] = await taken(1);
     const operation = { type: 'query', name: 'Who' };
@@ -80,7 +80,7 @@ describe('the request log', () => {
     assert.deepEqual([failed!['operation'], failed!['errors']], [{ type: 'mutation' }, 1]);
   });
 
-  it('says which endpoint was asked, without a URL, also of what is refused or is no HTTP', async () => {
+  it('names the endpoint without a URL, also of refused requests and invalid HTTP', async () => {
     await query(server.url, 'nonsense', '{ online }');
     await raw('GET /healthz HTTP/1.1', 'Host: a');
     await raw('GET /nothing/here?x=1 HTTP/1.1', 'Host: a', 'X-Forwarded-For: 203.0.113.7');
@@ -142,7 +142,7 @@ describe('the request log', () => {
 });
 
 describe('the log of requests at debug', () => {
-  it('says what was decided about the key, and the code of the answer', async () => {
+  it('has the decision about the key, and the code of the answer', async () => {
     const steps: Record<string, unknown>[] = [];
     const follow = (step: unknown) => void steps.push((step as Step).fields as Record<string, unknown>);
     const { keys, store } = await openTestKeys({ asServer: true });

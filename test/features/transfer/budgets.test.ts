@@ -13,7 +13,7 @@ describeOnEach('budgets', () => {
   const create = (name: string, limits: string[]) => test.keys.create({ name, roles: ['GUEST'], limits }, OPERATOR);
   const ask = (secret: string) => query(test.url, secret, '{ me { name } }');
 
-  it('are exported with digests as what is left, and a key that is spent does not come back to life elsewhere', async () => {
+  it('are exported with digests as the remaining amount, and a spent key stays spent elsewhere', async () => {
     const { key: some, apiKey } = await create('Some', ['9/h', '3/budget']);
     const { key: once, apiKey: spent } = await create('Once', ['1/uses']);
     for (const secret of [some, once]) assert.equal((await ask(secret)).status, 200);

@@ -289,7 +289,7 @@ describeOnEach('copying a store', () => {
     assert.deepEqual(await indexesOf(to), before);
   });
 
-  it('is refused into PostgreSQL where another program gave a key an id that is none, and says so', async () => {
+  it('is refused into PostgreSQL if another program gave a key an invalid id, and says so', async () => {
     const [from, to] = [join(tempFolder(), 'keys.sqlite'), postgresStore()];
     await fullStore(from);
     await changeDirectly(from, "update api_keys set id = 'by hand' where name = 'First'");
@@ -299,7 +299,7 @@ describeOnEach('copying a store', () => {
     assert.deepEqual(await readDirectly(to, 'select id from api_keys'), []);
   });
 
-  it('lets others change the original meanwhile, which is not in the copy, and says so', async () => {
+  it('lets others change the original meanwhile, does not copy those changes, and says so', async () => {
     const [from, to] = [tempStore(), tempStore()];
     await fullStore(from);
     const before = await contentOf(from);
@@ -325,7 +325,7 @@ describeOnEach('copying a store', () => {
     assert.ok(await keyNamed(from, 'Meanwhile'));
   });
 
-  it('says in JSON what was copied', async () => {
+  it('reports in JSON what was copied', async () => {
     const [from, to] = [tempStore(), join(tempFolder(), 'copy.sqlite')];
     await fullStore(from);
     const { stdout } = await copy(from, to, '--json');
@@ -333,7 +333,7 @@ describeOnEach('copying a store', () => {
     assert.deepEqual([keys, Number(auditEntries) > 0, changedMeanwhile, place], [3, true, false, to]);
   });
 
-  it('is refused into one that is not empty, into itself, and from none', async () => {
+  it('is refused into a store with content, into itself, and from a missing one', async () => {
     const from = tempStore();
     await fullStore(from);
     const other = testCli(tempStore());

@@ -25,7 +25,7 @@ describeOnEach('exporting keys', () => {
     return { keys: all, rotating: sum, pages };
   }
 
-  it('gives none where there are none', async () => {
+  it('gives none without keys', async () => {
     assert.deepEqual(await exported(), { keys: [], rotating: 0, pages: [] });
   });
 
@@ -77,7 +77,7 @@ describeOnEach('exporting keys', () => {
     assert.equal((await exported()).rotating, 0);
   });
 
-  it('comes page by page, each key once, and none before the one that created it', async () => {
+  it('comes page by page, each key once, and after its creator', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     const child = await createPrincipal(test.keys, { name: 'Child', roles: ['ADMIN'] }, principal);
     const id = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;

@@ -205,7 +205,7 @@ describeOnEach('apikey export --to a file', () => {
       .split('\n')
       .map((line) => (JSON.parse(line) as { name: string }).name);
 
-  it('writes what stdout would get, for this user alone', async () => {
+  it('writes the same as to stdout, readable only by this user', async () => {
     const file = join(folder, 'keys.jsonl');
     assert.deepEqual(await exportTo(database, file), { code: 0, exported: 1, file });
     assert.equal(readFileSync(file, 'utf8'), (await exported(database)).stdout);

@@ -31,19 +31,19 @@ describeOnEach('importing keys', () => {
     assert.equal(found.principal.apiKey.name, name);
   }
 
-  it('reads a digest, whatever its form', async () => {
+  it('reads a digest in any form', async () => {
     assert.equal((await load(hashed(DIGEST.toString('base64url')))).imported, 1);
     await assertOpens(SECRET);
   });
 
-  it('refuses what is no digest, and does not repeat it', async () => {
+  it('refuses invalid digests, without repeating them', async () => {
     const wrong = `${HEX}0`;
     const report = await load(hashed(wrong));
     assert.deepEqual(codes(report), [['SECRET_INVALID']]);
     assert.equal(JSON.stringify(report).includes(wrong), false);
   });
 
-  it('keeps what a line says, and generates the rest', async () => {
+  it('keeps the fields of a line, and generates the others', async () => {
     const full = {
       ...key(),
       id: '0B7F3AD1-5D7E-4F1B-9C51-3F0F1C9A7D10',
@@ -263,7 +263,7 @@ describeOnEach('importing keys', () => {
     });
   }
 
-  it('takes a line of exactly 64 KiB, and what is around it', async () => {
+  it('accepts a line of exactly 64 KiB, and its neighbors', async () => {
     const padded = JSON.stringify(key()).padEnd(65_536, ' ');
     const report = await load(
       padded,
@@ -343,7 +343,7 @@ describeOnEach('importing keys', () => {
     assert.deepEqual(gone.toSorted(), ['CI', 'Child', 'Later']);
   });
 
-  it('compares a line with those alone that are valid by themselves', async () => {
+  it('compares a line only with those that are valid by themselves', async () => {
     assert.deepEqual(codes(await load(key({ roles: ['BOSS'] }), key())), [['ROLE_INVALID'], []]);
   });
 

@@ -43,7 +43,7 @@ describeOnEach('apikey import', () => {
   };
   const withoutPrefixes = (text: string) => text.replaceAll(/imported-[0-9A-Za-z]{12}/g, 'PREFIX');
 
-  it('says what is wrong with lines, and how many keys were imported', async () => {
+  it('reports faults of lines, and the number of imported keys', async () => {
     const { stdout, stderr, code } = await fromStdin(GOOD);
     assert.equal(
       stdout,
@@ -175,7 +175,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     assert.deepEqual(empty, { imported: 0, unchanged: 0, failed: 0, lines: [] });
   });
 
-  it('says what is wrong with the file', async () => {
+  it('reports faults of the file', async () => {
     for (const [path, reason] of [
       [join(folder, 'none.jsonl'), 'ENOENT'],
       [folder, 'EISDIR'],

@@ -11,7 +11,7 @@ describe('the lines of a stream', () => {
     return lines;
   };
 
-  it('are numbered from 1, empty ones included, wherever its parts meet', async () => {
+  it('are numbered from 1, including empty ones, wherever the stream is split', async () => {
     const expected = ['a', '', 'bc', '\r', 'd'].map((text, index) => ({ number: index + 1, text }));
     const text = 'a\n\nbc\n\r\nd';
     for (const chunks of [[text], text.split(''), ['a\n\nb', 'c\n', '', '\r\nd']]) {

@@ -51,7 +51,7 @@ describeOnEach('the use of a key by the hour, over GraphQL', () => {
       assert.deepEqual((await usage(args)).apiKey?.usage, expected, args);
   });
 
-  it('is refused with a code for what is kept no longer, and the other fields answer', async () => {
+  it('is refused with a code for a time that is no longer kept, and the other fields answer', async () => {
     const { apiKey, errors } = await usage('(from: "2029-01-01T00:00:00Z")');
     assert.deepEqual(apiKey, { name: 'Used', usage: null });
     assert.deepEqual(errors, [
@@ -74,7 +74,7 @@ describeOnEach('the use of a key by the hour, over GraphQL', () => {
     assert.deepEqual((await usage('', used.secret)).apiKey, null);
   });
 
-  it('of many keys is bounded by its cost, and by what is answered', async () => {
+  it('of many keys is bounded by its cost, and by the size of the answer', async () => {
     const page = (args: string, first: number) =>
       `{ apiKeys(first: ${first}) { edges { node { usage${args} ${FIELDS} } } } }`;
     const codeOf = async (document: string) =>

@@ -51,7 +51,7 @@ describeOnEachAndRemotely('apikey usage', () => {
     assert.match(id, /^[\da-f-]{36}$/);
   });
 
-  it('says so where there were no requests', async () => {
+  it('reports that there were no requests', async () => {
     await cli.given('Idle');
     const { stderr, ...rest } = await usage('Idle');
     assert.match(
@@ -63,7 +63,7 @@ describeOnEachAndRemotely('apikey usage', () => {
     assert.deepEqual([totals.accepted, periods], [0, []]);
   });
 
-  it('is refused for another period, a time that is none or too early, and a key that is not there', async () => {
+  it('is refused for another period, an invalid or too early time, and an unknown key', async () => {
     await cli.given('CI deploy');
     for (const [args, code, exit] of [
       [['CI deploy', '--by', 'week'], 'INPUT_INVALID', 2],

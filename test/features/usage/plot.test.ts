@@ -6,14 +6,14 @@ import { NO_REQUESTS } from '../../../src/keys/key/use.ts';
 describe('a plot', () => {
   const draw = (values: number[], columns = 80, unicode = true) => plot(values, { columns, showsUnicode: unicode });
 
-  it('is as high as each count is compared with the highest, and blank for none', () => {
+  it('has heights relative to the highest count, and blanks for zero', () => {
     assert.equal(draw([0, 1, 2, 3, 4, 5, 6, 7, 8]), ' ▁▂▃▄▅▆▇█');
     assert.equal(draw([1, 0, 1000]), '▁ █');
     assert.equal(draw([0, 0]), '  ');
     assert.equal(draw([]), '');
   });
 
-  it('is of ASCII alone for a terminal that shows no more', () =>
+  it('is pure ASCII for a terminal without Unicode', () =>
     assert.equal(draw([0, 1, 2, 3, 4, 5, 6, 7, 8], 80, false), ' .:-=+*#@'));
 
   it('draws neighbours together where it is too narrow, so that the last column is a full one', () => {

@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts';
 
 const [HOUR, DAY] = [3_600_000, 86_400_000];
 
-describeOnEach('what is kept of the use of keys', (dialect) => {
+describeOnEach('the recorded use of keys', (dialect) => {
   let test: TestKeys;
   let scheduled: (() => void)[];
   beforeEach(async () => {
@@ -77,7 +77,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     );
   });
 
-  it('comes about in small steps, with the same sums whatever is condensed when, by several servers at once', async () => {
+  it('is condensed in small steps, with the same sums in any order, by several servers at once', async () => {
     for (const seed of [1, 2, 3]) {
       const random = new Random(seed);
       const ids = ['a', 'b', 'c'].map((id) => id + seed);
@@ -133,7 +133,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     assert.ok((await formatCount('hours')) < 100);
   });
 
-  it('is bounded behind what is written, some thousand rows at a time, and looked at once an hour', async () => {
+  it('is removed after the writes, some thousand rows at a time, and checked once an hour', async () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const passes: boolean[] = [];
     const { repository } = test.store;

@@ -3,7 +3,7 @@ import { createPrincipal } from '../../support/keys.ts';
 import { query, startTestService } from '../../support/server.ts';
 
 describe('the use of all keys, over GraphQL', () => {
-  it('counts the requests of all together, for those that may read all keys', async () => {
+  it('counts all requests together, for callers that may read all keys', async () => {
     const test = await startTestService();
     const { secret: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     test.time.now += 1000;

@@ -32,7 +32,7 @@ describeOnEach('the audit log', (dialect) => {
     await changeDirectly(test.database, ...statements);
   };
 
-  it('has every change with who made it, and what was before and after', async () => {
+  it('has every change with the actor, and the values before and after', async () => {
     const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const { id } = created.apiKey;
@@ -81,7 +81,7 @@ describeOnEach('the audit log', (dialect) => {
     assert.deepEqual(actor, { kind: 'KEY', id: principal.apiKey.id, name: 'Admin' });
   });
 
-  it('has nothing for what changed nothing or failed', async () => {
+  it('has nothing about failures and about changes without effect', async () => {
     const { apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     await test.keys.update(key.id, { name: 'CI' }, OPERATOR);
     await test.keys.setEnabled(key.id, true, OPERATOR);
@@ -239,7 +239,7 @@ describeOnEach('the audit log', (dialect) => {
       await adding.store.close();
     });
 
-    it('not when it is cut off, and says so', async () => {
+    it('as broken when it is cut off', async () => {
       const reasonOf = async () => ((await test.keys.audit.check()).verification as { reason?: string }).reason;
       await tamper('delete from audit_log where number = 2');
       assert.equal(await reasonOf(), 'is missing');

@@ -170,7 +170,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     ]);
   });
 
-  it('that are older than the log are compared in what was changed since', async () => {
+  it('that are older than the log are compared in the fields changed since', async () => {
     const [older, pruned] = [await create('Older'), await create('Pruned')];
     test.time.now += 2000;
     await test.keys.update(older.apiKey.id, { roles: ['VIEWER'] }, OPERATOR);

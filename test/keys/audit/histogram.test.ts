@@ -32,7 +32,7 @@ describeOnEach('counting the audit log', () => {
     return counts.map(({ start, entries, refused }) => [(start - began) / HOUR, entries, refused]);
   };
 
-  it('tells how many there are in each hour or day, and how many were refused', async () => {
+  it('returns how many there are in each hour or day, and how many were refusals', async () => {
     assert.deepEqual(await count({}), [
       [0, 2, 0],
       [2, 1, 0],
@@ -44,7 +44,7 @@ describeOnEach('counting the audit log', () => {
     ]);
   });
 
-  it('counts what matches alone, from the start of an hour up to a time', async () => {
+  it('counts only matching ones, from the start of an hour up to a time', async () => {
     assert.deepEqual(await count({ outcome: 'refused' }), [[30, 1, 1]]);
     assert.deepEqual(await count({ outcome: 'DONE', apiKey: 'Four' }), [[30, 1, 0]]);
     assert.deepEqual(await count({ action: 'CREATE', actor: 'nobody' }), []);
@@ -55,7 +55,7 @@ describeOnEach('counting the audit log', () => {
     );
   });
 
-  it('counts what a key may read, and nothing for one that may not', async () => {
+  it('counts those that a key may read, and none for others', async () => {
     const auditor = await createPrincipal(test.keys, { name: 'Auditor', permissions: ['LOGS:READ_ANY'] });
     // Entries about no key.
     assert.deepEqual(await count({}, auditor.principal as never), [[30, 1, 1]]);
@@ -64,7 +64,7 @@ describeOnEach('counting the audit log', () => {
     await assert.rejects(test.keys.audit.chain(principal), { code: 'FORBIDDEN' });
   });
 
-  it('counts the newest where there are too many, after what was pruned', async () => {
+  it('counts the newest if there are too many, after the pruned ones', async () => {
     test.time.now = began + 31 * HOUR;
     await test.keys.audit.prune('2030-01-01T01:00:00Z');
     assert.deepEqual(await count({}), [

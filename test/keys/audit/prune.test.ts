@@ -23,7 +23,7 @@ describeOnEach('pruning the audit log', () => {
     return 'entries' in result && result.entries;
   };
 
-  it('deletes what was written before a time, records that, and leaves a log that is proved whole', async () => {
+  it('deletes entries before a time, records that, and leaves a verified log', async () => {
     const [, last] = await entries();
     const { number, hash } = last!;
     assert.deepEqual(await test.keys.audit.findPrunable('2h'), { entries: 2, last: { number, hash } });

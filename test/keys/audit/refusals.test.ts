@@ -81,7 +81,7 @@ describe('refused requests, sampled for the audit log', () => {
     ]);
   });
 
-  it('of more than 1,000 keys are counted with those of no key, and those of the first keys as before', () => {
+  it('of more than 1,000 keys are counted with those of no key; those of the first keys as before', () => {
     for (let id = 0; id <= 1000; id += 1) sampler.add(refusalOf(`${id}`), 0);
     const due = sampler.take(0);
     assert.deepEqual([due.length, due[999]!.apiKey!.id], [1001, '999']);

@@ -70,7 +70,7 @@ describeOnEach('the chain of the audit log, as far as a server has verified it,'
     await counting.store.close();
   });
 
-  it('begins again after what was pruned', async () => {
+  it('starts again after the pruned entries', async () => {
     await addEntries(3);
     test.time.now += 3_600_000;
     await addEntries(2);

@@ -71,7 +71,7 @@ describeOnEach('the use of keys', () => {
     await other.store.close();
   });
 
-  it('tells when the previous secret was last used, and counts both', async () => {
+  it('has the last use of the previous secret, and counts both', async () => {
     const { key: secret, apiKey: key } = await create('CI');
     await enter(secret);
     const rotated = await test.keys.rotate(key.id, {}, OPERATOR);
@@ -192,7 +192,7 @@ describeOnEach('the use of keys', () => {
     assert.equal((await usageOf(key.id))!.uses, 2);
   });
 
-  it('has what a key needed to hold to grant it to another', async () => {
+  it('includes the permissions that a key needed for granting them', async () => {
     const { key: secret, apiKey: key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
     await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
     await test.keys.finishActivity();
@@ -202,7 +202,7 @@ describeOnEach('the use of keys', () => {
     );
   });
 
-  it('has the roles that it granted, and none of the permissions that they include', async () => {
+  it('has the roles that it granted, and none of their permissions', async () => {
     const fields = { name: 'Maker', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN'] };
     const { key: secret, apiKey: key } = await test.keys.create(fields, OPERATOR);
     await test.keys.create({ name: 'Made', roles: ['GUEST'] }, await enter(secret));
@@ -213,7 +213,7 @@ describeOnEach('the use of keys', () => {
     );
   });
 
-  it('that is refused is logged, by the prefix alone', async () => {
+  it('that is refused is logged, only by the prefix', async () => {
     const { key: secret, apiKey: key } = await create('CI');
     await test.keys.setEnabled(key.id, false, OPERATOR);
     await authenticate(test.keys, secret);

@@ -5,7 +5,7 @@ import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
-describeOnEach('whose secret this is', () => {
+describeOnEach('the key of a secret', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();
@@ -44,7 +44,7 @@ describeOnEach('whose secret this is', () => {
     assert.deepEqual(await identify(rotated.key, OPERATOR), newest);
   });
 
-  it('tells a secret that no key has from a text that is no secret', async () => {
+  it('is not found for an unknown secret or for other text, which are distinguished', async () => {
     const { text, publicId } = createSecret(randomBytes);
     assert.deepEqual(await identify(text, OPERATOR), { unknown: 'unknown', publicId });
     const mistyped = text.slice(0, -1) + (text.endsWith('0') ? '1' : '0');

@@ -91,7 +91,7 @@ describeOnEach('the use of many keys', (dialect) => {
     );
   });
 
-  it('is written once, also where a piece fails: that one and those after it come later', async () => {
+  it('is written once, even if a part fails: that one and those after it are written later', async () => {
     const keys = await insertKeys(4500);
     let writes = 0;
     beforeWrite = () => {

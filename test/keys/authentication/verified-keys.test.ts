@@ -263,7 +263,7 @@ describe('the cache of verified keys', () => {
     assert.deepEqual(known(), ['a', 'b']);
   });
 
-  it('forgets the child keys of a key alone where only that changed', () => {
+  it("forgets only a key's children if only that changed", () => {
     store.change('child');
     assert.deepEqual(known(), ['a', 'b', 'other']);
   });

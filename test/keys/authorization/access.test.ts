@@ -17,7 +17,7 @@ describeAlwaysOnEach('what a key may do to keys', () => {
   });
   afterEach(() => test.store.close());
 
-  it('with READ_OWN: find and list itself and what it created, nothing else', async () => {
+  it('with READ_OWN: find and list itself and its children, nothing else', async () => {
     const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN']);
     const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'], own);
     const grandchild = await create('Grandchild', ['API_KEY:READ_OWN'], child);
@@ -38,13 +38,13 @@ describeAlwaysOnEach('what a key may do to keys', () => {
     assert.deepEqual(await test.keys.findById(other.apiKey.id, any), other.apiKey);
   });
 
-  it('with neither: find none', async () => {
+  it('with neither: find no keys', async () => {
     const none = await create('None', ['API_KEY:UPDATE_ANY']);
     assert.equal(await test.keys.findById(none.apiKey.id, none), undefined);
     assert.equal(await test.keys.findByName('None', none), undefined);
   });
 
-  it('with UPDATE_OWN: update itself and what it created, nothing else', async () => {
+  it('with UPDATE_OWN: update itself and its children, nothing else', async () => {
     const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN']);
     const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN'], own);
     const other = await create('Other', ['API_KEY:UPDATE_OWN']);
@@ -64,7 +64,7 @@ describeAlwaysOnEach('what a key may do to keys', () => {
     );
   });
 
-  it('with DELETE_OWN: delete what it created, with all descendants, and nothing where one of several is not its own', async () => {
+  it('with DELETE_OWN: delete its children, with all descendants, and nothing if one of several is not its own', async () => {
     const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN']);
     const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN'], own);
     await create('Grandchild', ['API_KEY:DELETE_OWN'], child);
@@ -78,7 +78,7 @@ describeAlwaysOnEach('what a key may do to keys', () => {
     assert.equal(await countKeys(test.store.repository), 2);
   });
 
-  it('grant what it holds by role, by permission, or as a part of X_ANY', async () => {
+  it('grant permissions held by role, by permission, or as a part of X_ANY', async () => {
     const { principal: by } = await createPrincipal(test.keys, {
       name: 'By',
       roles: ['CONNECT'],
@@ -100,7 +100,7 @@ describeAlwaysOnEach('what a key may do to keys', () => {
     await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by), missing);
   });
 
-  it('never grant what it lacks: not by a permission, a role or an update', async () => {
+  it('never grant missing permissions: not by a permission, a role or an update', async () => {
     const by = await create('By', ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY', 'DOCKER:READ_OWN']);
     const reason = 'A key cannot grant more than it holds: this key lacks';
     await assert.rejects(

@@ -36,7 +36,7 @@ describeOnEach('the audit log as a key reads it', () => {
     assert.equal(all.length, 8);
   });
 
-  it('with READ_OWN has what is about or by its own keys, and names no others', async () => {
+  it('with READ_OWN has the entries about or by its own keys, and names no others', async () => {
     const [, ownCreated, childCreated, , childUpdated, otherUpdated, refused, adopted] = all;
     const unnamed = { id: null, name: null };
     assert.deepEqual(
@@ -62,7 +62,7 @@ describeOnEach('the audit log as a key reads it', () => {
     assert.deepEqual(await test.keys.audit.read({ apiKey: 'By another' }, own), [{ ...entry, actor: unnamed }]);
   });
 
-  it('with READ_OWN has the deletion of what was its own, unnamed like all that is gone', async () => {
+  it('with READ_OWN has the deletion of its own keys, unnamed like all deleted ones', async () => {
     const { apiKey: key } = await test.keys.create({ name: 'Gone', permissions: ['LOGS:READ_ANY'] }, own);
     await test.keys.update(own.apiKey.id, { permissions: [...own.apiKey.permissions, 'API_KEY:DELETE_OWN'] }, OPERATOR);
     await test.keys.delete([key.id], own);
@@ -71,7 +71,7 @@ describeOnEach('the audit log as a key reads it', () => {
     assert.equal(deletion.actor.name, 'Own');
   });
 
-  it('with ME:READ_OWN alone has its own creation, and otherwise what concerns no key', async () => {
+  it('with ME:READ_OWN alone has its own creation, and otherwise entries about no key', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
     await test.keys.create({ name: 'Not its own', roles: ['GUEST'] }, OPERATOR);
     const entries = await read(principal);

@@ -25,7 +25,7 @@ const limits = (...fields: Partial<StoredKey>[]) =>
   limitsOf(chainOf(...fields), catalog, NOW).map(({ ancestor, ...limit }) => ({ ancestor: ancestor.name, ...limit }));
 
 describe('what ancestors take away from a key', () => {
-  it('is nothing where they have as much and end no earlier, whatever the key itself is', () => {
+  it('is nothing if they have as much and expire no earlier, whatever the key itself is', () => {
     assert.deepEqual(limits({ disabledAt: 1, expiresAt: 500 }, {}), []);
     assert.deepEqual(limits({ expiresAt: 2000 }, { expiresAt: 2000 }, { expiresAt: 3000 }), []);
     assert.deepEqual(limits({ expiresAt: 2000 }, {}, { expiresAt: 3000 }), []);
@@ -40,7 +40,7 @@ describe('what ancestors take away from a key', () => {
     assert.deepEqual(limits({}, { permissions: [] }), [{ ...nothing, permissions: ['ME:READ_OWN'] }]);
   });
 
-  it('is named once, by the nearest one, and an end further up only where it is earlier still', () => {
+  it('is named once, by the nearest one, and an expiry further up only if it is earlier', () => {
     const ends = limits({}, { expiresAt: 3000 }, { expiresAt: 3000 }, {}, { expiresAt: 2000 });
     assert.deepEqual(
       ends.map(({ ancestor, expiresAt }) => [ancestor, expiresAt]),

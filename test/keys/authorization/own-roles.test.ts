@@ -29,7 +29,7 @@ describeOnEach('own roles', () => {
   };
   const accessOf = async (secret: string) => (await enter(secret)).access.permissions();
 
-  it('are granted by who holds them, and not by who holds what they allow', async () => {
+  it('are granted by their holders, and not by holders of their permissions', async () => {
     const editor = await createPrincipal(keys, { name: 'Editor', roles: ['editor'], permissions: MANAGE });
     const child = await createPrincipal(keys, { name: 'Child', roles: ['EDITOR'] }, editor.principal);
     assert.deepEqual(child.principal.access.permissions(), [
@@ -77,7 +77,7 @@ describeOnEach('own roles', () => {
     assert.deepEqual([removed.after.roles, removed.after.permissions], [['GUEST'], []]);
   });
 
-  it('that are declared no longer are not got by who does not hold them', async () => {
+  it('that are no longer declared cannot be gained by keys that do not hold them', async () => {
     const dormant = await keys.create({ name: 'Dormant', roles: ['EDITOR', 'GUEST'] }, OPERATOR);
     const single = await keys.create({ name: 'Single', permissions: ['WIKI:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
     const roles = ['GUEST'];

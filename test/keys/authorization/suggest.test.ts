@@ -29,8 +29,8 @@ function suggestedTo(held: Grants, used: readonly UsedGrant[]) {
   return grants;
 }
 
-describe('what a key would need', () => {
-  it('is what it has used, without what is included in it', () => {
+describe('the suggestion for a key', () => {
+  it('is what it has used, without included grants', () => {
     const key = { roles: [], permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY', 'VMS:READ_OWN'] as const };
     const suggest = (...used: `${string}:READ_ANY`[]) => suggestedTo(key, used);
     assert.deepEqual(suggest('DOCKER:READ_OWN' as never, 'DOCKER:READ_ANY'), {
@@ -60,7 +60,7 @@ describe('what a key would need', () => {
     assert.equal(unused.length, 31 * 8 - 3);
   });
 
-  it('has the roles that it granted, without those that they include, and what it used beside them', () => {
+  it('has the roles that it granted, without included ones, and the permissions that it used beside them', () => {
     const suggest = (roles: Role[], ...used: UsedGrant[]) => {
       const { roles: needed, permissions } = suggestedTo({ roles, permissions: [] }, used);
       return [...needed, ...permissions];
@@ -75,7 +75,7 @@ describe('what a key would need', () => {
 
 const SEED = 20_261_123;
 
-describeOnEach('a key that is narrowed to what is suggested', (dialect) => {
+describeOnEach('a key that is narrowed to the suggestion', (dialect) => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys({ resources: ['DISK_POOL'], roles: { OPERATIONS: ['DISK_POOL:UPDATE_ANY'] } });
@@ -200,7 +200,7 @@ describe('why a key may do something', () => {
     assert.deepEqual(why('DISK:UPDATE_ANY'), []);
   });
 
-  it('cannot be explained for what is no permission', () => {
+  it('cannot be explained for an unknown permission', () => {
     assert.throws(() => why('DOKCER:READ_ANY'), /DOCKER/);
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DocumentReader } from '../../../src/keys/basics/document.ts';
 
 describe('a document', () => {
-  it('has its texts and lists read, and what is wrong with them named by place', () => {
+  it('has its texts and lists read, and its faults named by place', () => {
     const reader = new DocumentReader();
     assert.equal(reader.text('a', ['x']), 'a');
     assert.deepEqual(reader.list(undefined, ['x']), []);

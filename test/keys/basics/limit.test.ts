@@ -12,7 +12,7 @@ describe('limits', () => {
     assert.deepEqual(splitLimit('100/m'), { count: 100, unit: 'm' });
   });
 
-  it('are no other texts, for which what may be meant is said', () => {
+  it('refuse other texts, with a suggestion', () => {
     const remedy = 'Write a number and s, m, h, d or month, such as 100/m.';
     assert.deepEqual(messagesOf('', 'many', '100', '-1/m', '1.5/m', '100/w', '1e3/m', '100/m/s'), [
       `A limit is empty. ${remedy}`,

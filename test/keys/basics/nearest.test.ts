@@ -15,7 +15,7 @@ describe('the words nearest to a misspelled one', () => {
     assert.deepEqual(nearest('cu', ['CUSTOMIZATIONS']), []);
   });
 
-  it('are none where all are far', () => {
+  it('do not exist if all are far', () => {
     assert.deepEqual(nearest('printer', ['DOCKER', 'LOGS']), []);
   });
 });

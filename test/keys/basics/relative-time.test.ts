@@ -38,7 +38,7 @@ describe('a relative time', () => {
     }
   });
 
-  it('is that of the first or the last time of RFC 3339, where one is none', () => {
+  it('is that of the first or the last time of RFC 3339 for an invalid one', () => {
     const now = Date.UTC(2030, 0, 1);
     const texts = [Number.NaN, -9e15, 9e15].map((time) => relativeTime(time, now));
     assert.deepEqual(texts, ['2031 years ago', '2031 years ago', 'in 7975 years']);

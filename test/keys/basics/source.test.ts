@@ -18,7 +18,7 @@ describe('the source of requests', () => {
       assert.deepEqual(sourceOf(address), { source, network: source.slice(0, 12) });
     });
 
-  it('is one for all whose address is not known, or is none', () => {
+  it('is the same for all unknown or invalid addresses', () => {
     for (const address of [undefined, '', 'unknown', '1.2.3', '::x'])
       assert.deepEqual(sourceOf(address), { source: '', network: '' });
   });

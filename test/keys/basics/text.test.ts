@@ -45,7 +45,7 @@ describe('a text to look for', () => {
 });
 
 describe('a text that is shown', () => {
-  it('is cut behind 60 characters, whatever each of them takes', () => {
+  it('is cut after 60 characters, of any width', () => {
     for (const letter of ['a', '𠀀']) {
       assert.equal(printable(letter.repeat(60)), letter.repeat(60));
       assert.equal(printable(letter.repeat(61)), `${letter.repeat(60)}…`);
@@ -73,14 +73,14 @@ describe('a text that is shown', () => {
     assert.equal(printable(`${secret} `.repeat(10), 20), 'svc_0a1B2c3D4e5F_… s…');
   });
 
-  it('names a character with its number, or by that alone where it does not show', () => {
+  it('names a character with its number, or only by that if it is invisible', () => {
     const rows = { '-': '"-" (U+002D)', é: '"é" (U+00E9)', '🔑': '"🔑" (U+1F511)', '\n': 'U+000A', ' ': 'U+0020' };
     const hidden = { [MARK]: 'U+0301', '\u00a0': 'U+00A0', '\u200b': 'U+200B', '\u3164': 'U+3164', '\u202e': 'U+202E' };
     for (const [character, shown] of Object.entries({ ...rows, ...hidden }))
       assert.equal(describeCharacter(character), shown);
   });
 
-  it('lists what it names', () => {
+  it('joins lists', () => {
     assert.deepEqual(
       [
         formatList([]),

@@ -34,7 +34,7 @@ describe('a time', () => {
     for (const text of wrong) assert.equal(readDate(text), undefined, text);
   });
 
-  it('in the past is such a date, an age, or a date alone, which is its start in UTC', () => {
+  it('in the past is a timestamp, an age, or a date, which means its start in UTC', () => {
     const rows = ['24h', '2029-12-31T00:00:00Z', '2029-12-31', ' 2029-12-31 '];
     for (const text of rows) assert.equal(readPastTime(text, NOW), NOW - 86_400_000, text);
     const wrong = ['yesterday', '2029-12', '2029-02-29', '2029-12-31T', '2029-12-31Z', '20291231', '29-12-31'];
@@ -45,7 +45,7 @@ describe('a time', () => {
     assert.deepEqual([formatTime(NOW + 1), formatTime(null)], ['2030-01-01T00:00:00.001Z', null]);
   });
 
-  it('is written as the first or the last one that RFC 3339 has, where it is none', () => {
+  it('is written as the first or the last one of RFC 3339 if it is invalid', () => {
     const [first, last] = ['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'];
     assert.deepEqual(
       [Number.NaN, -9e15, 9e15].map((time) => formatTime(time)),

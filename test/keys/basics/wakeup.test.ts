@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Wakeup } from '../../../src/keys/basics/wakeup.ts';
 
-describe('those who wait to be woken', () => {
+describe('waiters for a wake-up', () => {
   it('go on when that happens, each once', async () => {
     const wakeup = new Wakeup();
     const waiting = Promise.all([wakeup.wait(), wakeup.wait(60_000)]);

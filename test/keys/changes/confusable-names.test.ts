@@ -24,7 +24,7 @@ describeOnEach('a name that looks like others', () => {
     ]);
   });
 
-  it('is refused to a key, and names none of them where the key may not read all', async () => {
+  it('is refused to a key, and the error names the others only if the key may read all', async () => {
     const permissions = ['API_KEY:READ_OWN', 'API_KEY:CREATE_OWN', 'ME:READ_OWN'];
     const { principal } = await createPrincipal(test.keys, { name: 'Creator', permissions });
     const own = storedKey(LATIN, { createdBy: principal.apiKey.id });

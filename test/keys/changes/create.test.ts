@@ -24,7 +24,7 @@ describeAlwaysOnEach('creating a key', () => {
   });
   afterEach(() => test.store.close());
 
-  it('gives a secret that works, and stores what was asked for in its normal form', async () => {
+  it('gives a secret that works, and stores the input in normal form', async () => {
     const {
       key: secret,
       apiKey: key,
@@ -87,7 +87,7 @@ describeAlwaysOnEach('creating a key', () => {
     assert.deepEqual(await names(), []);
   });
 
-  it('refuses a name that is taken, in another form too, and leaves that key alone', async () => {
+  it('refuses a name that is taken, also in another form, and leaves that key alone', async () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'Caf\u00e9', roles: ['GUEST'] }, OPERATOR);
     await assert.rejects(test.keys.create({ name: ' Cafe\u0301', roles: ['ADMIN'] }, OPERATOR), {
       code: 'NAME_TAKEN',
@@ -97,7 +97,7 @@ describeAlwaysOnEach('creating a key', () => {
     assert.deepEqual(await bearerOf(secret), key);
   });
 
-  it('tells names apart that differ in case', async () => {
+  it('distinguishes names by case', async () => {
     await test.keys.create({ name: 'ci', roles: ['GUEST'] }, OPERATOR);
     await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     assert.deepEqual(await names(), ['CI', 'ci']);
@@ -181,7 +181,7 @@ describeAlwaysOnEach('creating a key', () => {
       assert.deepEqual(await bearerOf(secret), key);
     });
 
-    it('deletes the keys that it had created, and says so', async () => {
+    it('deletes its child keys, and says so', async () => {
       const { replaced } = await test.keys.create({ ...admin, overwrite: true }, OPERATOR);
       assert.deepEqual(
         replaced.map(({ name }) => name),
@@ -259,7 +259,7 @@ describeAlwaysOnEach('creating a key', () => {
     });
   });
 
-  it('tells a malformed secret from an unknown one, for the log', async () => {
+  it('distinguishes a malformed secret from an unknown one, for the log', async () => {
     const { key: secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
     assert.deepEqual(await authenticate(test.keys, secret), { refused: 'unknown', publicId: secret.slice(4, 16) });
     assert.deepEqual(await authenticate(test.keys, `${secret}x`), { refused: 'malformed' });

@@ -26,7 +26,7 @@ describeAlwaysOnEach('deleting keys', () => {
     assert.ok('principal' in (await authenticate(test.keys, b.secret)));
   });
 
-  it('deletes those that they created, and theirs; the named ones come first in the answer', async () => {
+  it('deletes their descendants; the named ones come first in the answer', async () => {
     const root = await create('Root');
     const child = await create('Child', root.principal);
     await create('Grandchild', child.principal);
@@ -62,7 +62,7 @@ describeAlwaysOnEach('deleting keys', () => {
     await assert.rejects(test.keys.delete(['\0'], OPERATOR), { code: 'INPUT_INVALID' });
   });
 
-  it('lets a key delete itself, and what it created', async () => {
+  it('lets a key delete itself and its children', async () => {
     const root = await create('Root');
     await create('Child', root.principal);
     assert.equal((await test.keys.delete([root.principal.apiKey.id], root.principal)).length, 2);

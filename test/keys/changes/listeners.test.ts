@@ -125,7 +125,7 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     assert.ok(await test.keys.findById(apiKey.id, OPERATOR));
   });
 
-  it('adds to what keys did to others, which a rotation after a leak and others show', async () => {
+  it('adds to the effects of keys on others, which a rotation after a leak shows', async () => {
     const { apiKey } = await create('a');
     const { apiKey: other } = await create('b');
     const at = [test.time.now - 1, test.time.now - 2];

@@ -44,7 +44,7 @@ describeOnEach('the policy', () => {
     const ENDLESS = /"Endless" would never expire, .*\(requireExpiry: true\)\. Give it an expiry, 2030-04-01T/;
     const BOTH = { maxLifetime: '90d', requireExpiry: true };
 
-    it('lets keys be created that end in time, to the millisecond, and no others', async () => {
+    it('allows keys that expire in time, to the millisecond, and no others', async () => {
       demand(BOTH);
       await keys.create({ name: 'Just', roles: ['VIEWER'], expiresIn: '90d' }, OPERATOR);
       await refused(keys.create({ name: 'Late', roles: ['VIEWER'], expiresIn: '7776001s' }, OPERATOR), LATE);
@@ -66,7 +66,7 @@ describeOnEach('the policy', () => {
       assert.equal((await present(id)).name, 'Endless');
     });
 
-    it('holds for what a key creates, also by the end of its creator', async () => {
+    it('applies to child keys, also through the expiry of their creator', async () => {
       const input = { name: 'Creator', roles: ['ADMIN'], expiresIn: '120d' };
       const { principal } = await createPrincipal(test.keys, input);
       demand(BOTH);
@@ -75,7 +75,7 @@ describeOnEach('the policy', () => {
       await keys.create({ name: 'Late', roles: ['VIEWER'] }, principal);
     });
 
-    it('leaves keys alone that break it: only their end must satisfy it once it is changed', async () => {
+    it('tolerates existing violations: only a changed expiry must satisfy it', async () => {
       const { id } = await earlier({ name: 'Endless', roles: ['VIEWER'] });
       demand(BOTH);
       await keys.update(id, { description: 'Old', roles: ['GUEST'] }, OPERATOR);
@@ -86,7 +86,7 @@ describeOnEach('the policy', () => {
       assert.equal(formatTime((await present(id)).expiresAt), inDays(90));
     });
 
-    it('lets every key be disabled, rotated, rolled back and deleted, and none be enabled that breaks it', async () => {
+    it('lets every key be disabled, rotated, rolled back and deleted, but not enabled in violation of it', async () => {
       const { id } = await earlier({ name: 'Endless', roles: ['VIEWER'] });
       demand(BOTH);
       await keys.rotate(id, { grace: '1h' }, OPERATOR);
@@ -134,7 +134,7 @@ describeOnEach('the policy', () => {
     });
   });
 
-  describe('of what keys may grant', () => {
+  describe('of grants', () => {
     const ADMIN_REFUSED =
       /The policy \(grantableByKeys: .*\) does not let keys grant ADMIN, as for "New"\. Grant less, or grant/;
     let admin: Principal;
@@ -201,7 +201,7 @@ describeOnEach('the policy', () => {
       demand({ maxKeysPerCreator: 2 });
     });
 
-    it('counts those of each creator that are live; the operator may create as many as it likes', async () => {
+    it('counts the live keys of each creator; the operator may create any number', async () => {
       for (const name of ['A', 'B', 'C']) await keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
       const { apiKey: first } = await make('One', { expiresIn: '1h' });
       const { apiKey: second } = await make('Two');
@@ -242,7 +242,7 @@ describeOnEach('the policy', () => {
     await refused(keys.create({ name: 'Two', roles: ['VIEWER'] }, principal), all);
   });
 
-  it('is asked after who may do it at all', async () => {
+  it('is checked after permissions', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
     demand({ requireExpiry: true, grantableByKeys: [] });
     await assert.rejects(keys.create({ name: 'New', roles: ['GUEST'] }, principal), { code: 'FORBIDDEN' });

@@ -229,14 +229,14 @@ describeAlwaysOnEach('rotating a key', () => {
       await enter(secret);
     });
 
-    it('begins none for a later secret, which was not used', async () => {
+    it('begins none for a later secret that was not used', async () => {
       await test.keys.finishRotation(id, OPERATOR);
       await rotate('1h', 'on-first-use');
       await test.keys.finishActivity();
       assert.equal(await endOf(), null);
     });
 
-    it('begins none where the previous secret was revoked by then', async () => {
+    it('begins none if the previous secret was already revoked', async () => {
       await test.keys.finishRotation(id, OPERATOR);
       await test.keys.finishActivity();
       assert.equal(await endOf(), test.time.now);
@@ -277,7 +277,7 @@ describeAlwaysOnEach('rotating a key', () => {
     const rotateLost = (meanwhile: () => Promise<unknown>) =>
       failDelivery((delivery) => test.keys.rotate(parent.apiKey.id, request, OPERATOR, delivery), meanwhile);
 
-    it('takes those created since the very instant, and leaves what is disabled already as it is', async () => {
+    it('includes those created at the given instant, and leaves disabled ones as they are', async () => {
       const since = new Date(child.createdAt).toISOString();
       const late = await test.keys.rotate(parent.apiKey.id, { ...request, createdSince: since }, OPERATOR);
       assert.deepEqual([late.disabled.map(({ name }) => name), await disabledAt()], [['Child'], test.time.now]);

@@ -21,7 +21,7 @@ describeAlwaysOnEach('updating a key', () => {
   });
   afterEach(() => test.store.close());
 
-  it('changes what is given and leaves the rest', async () => {
+  it('changes the given fields and leaves the rest', async () => {
     const cases = [
       [{ name: ' Deploy ' }, { name: 'Deploy' }],
       [{ description: ' Weekly ' }, { description: 'Weekly' }],

@@ -88,7 +88,7 @@ describe('the networks that a key may be used from', () => {
 });
 
 describe('a list of networks', () => {
-  it('has the addresses of its own family alone; IPv4 within IPv6 counts as IPv4', () => {
+  it('has only addresses of its own family; IPv4 within IPv6 counts as IPv4', () => {
     const includes = (network: string, address: string) => new Networks([network]).includes(address);
     for (const address of ['1.2.3.4', '::ffff:1.2.3.4', '::ffff:0102:0304', '0:0:0:0:0:ffff:1.2.3.4']) {
       assert.equal(includes('::/0', address), false, address);

@@ -18,7 +18,7 @@ const centre = number({ ...common, label: 'Cost centre', min: 1, max: 999 })();
 const risk = word({ ...common, label: 'Risk', words: ['LOW', 'HIGH'] })();
 
 describe('a field that is a number', () => {
-  it('takes whole numbers of its range, and none', () => {
+  it('accepts whole numbers of its range, or null', () => {
     for (const [text, value] of [
       ['1', 1],
       [' 999 ', 999],
@@ -37,7 +37,7 @@ describe('a field that is a number', () => {
 });
 
 describe('a field that is one of some words', () => {
-  it('takes these, and none', () => {
+  it('accepts these, or null', () => {
     assert.deepEqual(risk.validate('HIGH'), []);
     assert.deepEqual([risk.read('HIGH'), risk.read(null)], ['HIGH', null]);
     assert.match(risk.validate('HIHG' as never)[0]!.message, /^The risk "HIHG" is unknown\. Did you mean HIGH\?/);
@@ -48,7 +48,7 @@ describe('a field that is a JSON object', () => {
   const metadata = json({ ...common, label: 'Metadata', bytes: 20 })('metadata');
   const problem = (given: unknown) => metadata.validate(given as never)[0]?.message;
 
-  it('takes objects, as text and as they are, and none', () => {
+  it('accepts objects, as text and as objects, or null', () => {
     for (const [text, value] of [
       ['{"a":[1,{"b":null}]}', { a: [1, { b: null }] }],
       [' {} ', {}],
@@ -66,7 +66,7 @@ describe('a field that is a JSON object', () => {
     assert.equal(problem({ a: 'é'.repeat(7) }), 'The metadata has 22 bytes as JSON; at most 20 are allowed.');
   });
 
-  it('keeps a copy of what JSON can have, and refuses the rest', () => {
+  it('keeps a copy of valid JSON, and refuses the rest', () => {
     const given = { a: { b: 1, c: undefined } };
     const read = metadata.read(given)!;
     given.a.b = 2;
@@ -113,7 +113,7 @@ describe('the fields of a key in a store', () => {
     assert.deepEqual(ids, [...new Set(ids)]);
   });
 
-  it('are read as they were written, and nothing is written of a key that has none', () => {
+  it('are read as they were written, and a missing one is not written', () => {
     assert.equal(fieldsText(NO_VALUES), null);
     const values = { ...NO_VALUES, owner: 'Ada', tags: ['env=prod'], allowFrom: ['10.0.0.0/8'] };
     assert.deepEqual(readFieldsText(fieldsText(values), true), values);

@@ -134,7 +134,7 @@ describeAlwaysOnEach('keys that filters select', () => {
     });
   }
 
-  it('are selected by what they have after a change, and not at all once they are gone', async () => {
+  it('are selected by their values after a change, and not once deleted', async () => {
     const names = async (filters: KeyFilters) => (await test.keys.list(filters, OPERATOR)).keys.map(({ name }) => name);
     const { apiKey: key } = await test.keys.create(
       { name: 'Mine', roles: ['GUEST'], owner: 'Straße', tags: ['a=1', 'b=2'] },

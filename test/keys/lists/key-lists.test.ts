@@ -65,7 +65,7 @@ describeAlwaysOnEach('keys as people look through them', () => {
         }
   });
 
-  it('are sorted by names as people count, by their ends and by their use; those without come last', async () => {
+  it('are sorted by names with natural numbers, by expiry and by use; keys without a value come last', async () => {
     const ids = [
       await create('key 10', { expiresIn: '2d' }),
       await create('Key 9', { expiresIn: '1d' }),
@@ -80,7 +80,7 @@ describeAlwaysOnEach('keys as people look through them', () => {
     assert.deepEqual((await select({ sort: 'LAST_USED' })).names, ['key 10', 'Key 100', 'Key 9']);
   });
 
-  it('are narrowed to those never used, of a creator, ending soon, of a role and a status, and to a search', async () => {
+  it('are filtered by no use, a creator, an early expiry, a role and a status, and a search', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Team', roles: ['ADMIN'] });
     const used = await create('Used', { expiresIn: '3d' });
     await use(used, test.time.now);

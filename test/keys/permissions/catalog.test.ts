@@ -56,7 +56,7 @@ describe('the catalog', () => {
     assert.deepEqual(sorted(catalog.permissionsOf('GUEST')), sorted(GUEST));
   });
 
-  it('lets each role be a part of itself and of those that include it', () => {
+  it('makes each role a part of itself and of the roles that include it', () => {
     assert.deepEqual(
       catalog.roles.map((role) => catalog.roles.filter((other) => catalog.includes(role, other))),
       [['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'], ['CONNECT', 'GUEST'], ['VIEWER', 'GUEST'], ['GUEST']],
@@ -87,7 +87,7 @@ describe('the catalog', () => {
     assert.ok(!host.permissionsOf('VIEWER').includes('PRINTER:UPDATE_ANY'));
   });
 
-  it('holds own roles, which allow what they list, and which only ADMIN includes', () => {
+  it('holds custom roles, which allow what they list, and which only ADMIN includes', () => {
     const own = createCatalog({
       resources: ['WIKI'],
       roles: { EDITOR: ['WIKI:UPDATE_ANY'], READER: ['WIKI:READ_OWN'] },

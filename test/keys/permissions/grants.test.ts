@@ -23,7 +23,7 @@ describe('roles', () => {
     });
   });
 
-  it('that resemble none are named with all there are', () => {
+  it('without a similar name get a list of all', () => {
     const [issue] = parseRoles(['superuser'], catalog).issues;
     assert.equal(issue?.message, '"superuser" is not a role. The roles are ADMIN, CONNECT, VIEWER and GUEST.');
   });
@@ -110,7 +110,7 @@ describe('permissions', () => {
     ]);
   });
 
-  it('with an action that resembles none name all actions', () => {
+  it('with an action without a similar name get a list of all actions', () => {
     assert.match(issuesOf('DOCKER:FLY')[0]!, /The actions are CREATE_ANY, .*DELETE_ANY and DELETE_OWN\.$/);
   });
 
@@ -132,7 +132,7 @@ describe('permissions', () => {
   });
 });
 
-describe('what a new key is to be', () => {
+describe('the input for a new key', () => {
   it('is checked as a whole: all issues come together', () => {
     const input = { name: 'a-b', description: 'a\nb', roles: ['BOSS', ''], permissions: ['DOCKER', 'NIX:FLY'] };
     assert.deepEqual(

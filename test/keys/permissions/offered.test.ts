@@ -9,20 +9,20 @@ describe('resources to choose from', () => {
     assert.deepEqual(createCatalog({ builtinResources: 'hidden' }).offered, createCatalog().offered);
   });
 
-  it('are the built-in ones where an installation has none', () => {
+  it('are the built-in ones if an installation has no others', () => {
     const ofFeatures = FEATURES.flatMap(({ resources = [] }) => resources).map((each) =>
       typeof each === 'string' ? each : each.name,
     );
     assert.deepEqual(createCatalog().offered, [...RESOURCES, ...ofFeatures].toSorted());
   });
 
-  it('begin with those of the installation, each once', () => {
+  it('start with those of the installation, each once', () => {
     const { offered, resources } = createCatalog({ resources: [...own, 'DOCKER'] });
     assert.deepEqual(offered.slice(0, 4), ['WIKI', 'VAULT_ITEM', 'DOCKER', RESOURCES[0]]);
     assert.deepEqual(offered.toSorted(), resources.toSorted());
   });
 
-  it('are those of the installation alone where the built-in ones are hidden, which stay in force', () => {
+  it('are only those of the installation if the built-in ones are hidden, but still in force', () => {
     const shown = createCatalog({ resources: own });
     const hidden = createCatalog({ resources: own, builtinResources: 'hidden' });
     assert.deepEqual(hidden.offered, ['WIKI', 'VAULT_ITEM']);
@@ -38,7 +38,7 @@ describe('resources to choose from', () => {
 });
 
 describe('the resource in examples', () => {
-  it('is one that any reader knows where an installation has none', () => {
+  it('is a well-known one if an installation has none', () => {
     assert.equal(exampleResource(createCatalog()), 'DASHBOARD');
     assert.equal(exampleResource(createCatalog({ builtinResources: 'hidden' })), 'DASHBOARD');
   });

@@ -44,7 +44,7 @@ describe('a permission set', () => {
     ]);
   });
 
-  it('tells which of its grants another one lacks', () => {
+  it('finds the grants that another one lacks', () => {
     const wanted = new PermissionSet(['DOCKER:READ_ANY', 'ARRAY:READ_OWN', 'ME:READ_OWN']);
     const held = new PermissionSet(['DOCKER:READ_OWN', 'ARRAY:READ_ANY', 'VMS:READ_ANY']);
     assert.deepEqual(wanted.missingFrom(held), ['DOCKER:READ_ANY', 'ME:READ_OWN']);
@@ -52,7 +52,7 @@ describe('a permission set', () => {
     assert.deepEqual(new PermissionSet([]).missingFrom(new PermissionSet([])), []);
   });
 
-  it('knows no resource that was not granted, whatever its name', () => {
+  it('has no resource that was not granted, whatever its name', () => {
     for (const name of ['__proto__', 'constructor', ''])
       assert.equal(new PermissionSet([]).has(name, 'READ_ANY'), false);
   });

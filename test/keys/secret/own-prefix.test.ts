@@ -42,7 +42,7 @@ describe('a secret with a start of its own', () => {
     assert.equal(redactSecrets('svc_0123456789ab_x and no_registration_x'), 'svc_0123456789ab_… and no_registration_x');
   });
 
-  it('is found in a stream, wherever that is cut, beside one that begins with svc_', () => {
+  it('is found in a stream, wherever that is split, beside one that begins with svc_', () => {
     const svc = createSecret(randomBytes);
     const twelve = createSecret(randomBytes, 'abcdefghijk9');
     const bytes = Buffer.from(`a_b\nx${secret.text}${svc.text}\n%3D${twelve.text}${secret.text.slice(0, -1)}`);

@@ -22,7 +22,7 @@ function findIn(...parts: readonly (string | Buffer)[]): FoundSecret[] {
 }
 
 describe('finding secrets', () => {
-  it('tells the line and the column in characters', () => {
+  it('reports the line and the column in characters', () => {
     const text = `${secret}\n\nclé = "${secret}"; 日本語 🔑 ${other}\r\n`;
     assert.deepEqual(findIn(text), [
       { secret, publicId, line: 1, column: 1 },
@@ -31,7 +31,7 @@ describe('finding secrets', () => {
     ]);
   });
 
-  it('finds the same wherever the parts meet', () => {
+  it('finds the same wherever the input is split', () => {
     const text = Buffer.from(`ü\nsvc_ ${secret}\n${other}svc_`);
     const whole = findIn(text);
     assert.equal(whole.length, 2);
@@ -58,7 +58,7 @@ describe('finding secrets', () => {
     assert.deepEqual(findIn(secret.slice(0, 30), '\n', secret.slice(30)), []);
   });
 
-  it('keeps no more than the end of what it has seen', () => {
+  it('keeps only the end of the input', () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const held = () => {

@@ -114,7 +114,7 @@ describe('reading a secret', () => {
 describe('the form of a secret', () => {
   const { text } = createSecret(randomBytes);
 
-  it('is recognized whatever its checksum', () => {
+  it('is recognized with any checksum', () => {
     for (const own of [text, `${text.slice(0, -1)}0`, `${text.slice(0, -1)}1`]) assert.equal(hasOwnForm(own), true);
     for (const other of ['', text.slice(1), text.slice(0, -1), `${text}0`]) assert.equal(hasOwnForm(other), false);
   });
@@ -169,7 +169,7 @@ describe('a text whose checksum fits', () => {
     unchecked.replace('a', '-'),
     unchecked.replace('0', '-'),
   ]) {
-    it(`is none where it has another form: ${JSON.stringify(text)}`, () => {
+    it(`is no secret with another form: ${JSON.stringify(text)}`, () => {
       assert.equal(readSecret(checked(text)), undefined);
     });
   }

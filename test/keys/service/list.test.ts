@@ -66,7 +66,7 @@ describeAlwaysOnEach('the list of keys', () => {
     assert.deepEqual(await names({ after: formatCursor(keys[1]!) }), ['C']);
   });
 
-  it('has 50 keys a page unless told otherwise, and at most 500', async () => {
+  it('has 50 keys a page by default, and at most 500', async () => {
     const { apiKey: key } = await create('First');
     const more = Array.from({ length: MAX_PAGE_SIZE }, (_, index) => ({
       ...key,

@@ -12,7 +12,7 @@ function check(file: string, ...args: string[]) {
 }
 
 describe('routes check', () => {
-  it('counts the routes, and what is expected of them', async () => {
+  it('counts the routes, and the expectations about them', async () => {
     const file = configFile(`
 resources: [GRAFANA]
 routes:
@@ -29,7 +29,7 @@ expect:
     assert.deepEqual(JSON.parse(json.stdout), { file, routes: 2, expectations: 1, ...nothing });
   });
 
-  it('takes a server for observed requests alone', async () => {
+  it('accepts a server only with --observed', async () => {
     const file = configFile('routes: [{ host: a, path: /, allow: key }]');
     const { stderr, code } = await check(file, '--server', 'http://127.0.0.1:9');
     assert.match(stderr, /--server is only used with --observed/);
@@ -72,7 +72,7 @@ routes: [{ host: a, path: /, allow: key, to: wiki }]
     ]);
   });
 
-  it('warns of routes that decide about what a front controller takes for the path of one that needs more', async () => {
+  it('warns of routes for paths that a front controller reads as a stricter one', async () => {
     const file = configFile(`resources: [WIKI]
 routes:
   - { host: a, path: /**, allow: key }
@@ -134,7 +134,7 @@ routes:
     });
   }
 
-  it('checks the file of --config, and none in the working folder', async () => {
+  it('checks the file of --config, and not the one in the working folder', async () => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'svc-api.yaml'), 'routes: []\n');
     const named = await testCli().run(['routes', 'check', '--config', 'svc-api.yaml'], { cwd: folder });

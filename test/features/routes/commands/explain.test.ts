@@ -51,7 +51,7 @@ describe('explain METHOD URL', () => {
     assert.equal(code, 1);
   });
 
-  it('says of an MCP server who may connect: who may use any part of it', async () => {
+  it('says who may connect to an MCP server: users of any part of it', async () => {
     const part = (tool: string, permission: string) =>
       `  - { host: a, path: /mcp, mcp: { tools: [${tool}] }, allow: ${permission} }\n`;
     const file = configFile(`routes:\n${part('read', 'DOCKER:READ_ANY')}${part('stop', 'DOCKER:UPDATE_ANY')}`);
@@ -122,7 +122,7 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
     }
   });
 
-  it('says what a route for a resource requires, by the method', async () => {
+  it('names what a route for a resource requires, by the method', async () => {
     const path = configFile(
       'resources: [WIKI]\nroutes:\n  - { host: w.example, path: /**, resource: wiki, cross-site: allowed }\n',
     );
@@ -260,7 +260,7 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
 });
 
 describeOnEach('explain METHOD URL with a key', () => {
-  it('goes by what the key may do', async () => {
+  it("depends on the key's permissions", async () => {
     const cli = testCli();
     const { id } = await cli.given('CI deploy', { roles: ['VIEWER'] });
     assert.equal(

@@ -22,7 +22,7 @@ describeOnEachAndRemotely('routes check --observed', () => {
     env = { SVC_API_CONFIG: configFile(CONFIG) };
   });
 
-  it('says who would be refused, and what they lack', async () => {
+  it('lists who would be refused, and what they lack', async () => {
     const { key } = await cli.given('CI deploy', { roles: ['GUEST'] });
     const server = await startServe(cli.database, ['--port', '0'], env);
     for (const line of [`Authorization: Bearer ${key}`, 'X: none', 'X: none']) {

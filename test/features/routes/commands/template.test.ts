@@ -36,7 +36,7 @@ describe('routes template', () => {
     assert.doesNotMatch(stdout, /immich\.example/);
   });
 
-  it('refuses what it does not know, with what there is', async () => {
+  it('refuses unknown names, and lists the known ones', async () => {
     for (const [args, message] of [
       [['sonar'], 'There is no template for "sonar". Did you mean sonarr? The services are docker-registry, gitea,'],
       [['svc'], 'There is no template for "svc". The services are docker-registry,'],
