@@ -112,8 +112,12 @@ export function findWideRoutes(router: Router): WideRoute[] {
     const wide = new Map<number, WideRoute>();
     for (let at = 0; at < segments.length; at += 1)
       for (const method of route.methods ?? ['GET', 'POST']) {
+        const find = (path: string) => router.find({ method, host: host.replace('*', 'x'), path });
+        const own = find(`/${segments.join('/')}`);
+        // A route for this method alone decides before one for all methods.
+        if (!own || !('route' in own) || own.index !== index) continue;
         const reached = `/${segments.toSpliced(at, 0, FRONT_CONTROLLER).join('/')}`;
-        const match = router.find({ method, host: host.replace('*', 'x'), path: reached });
+        const match = find(reached);
         if (match && 'route' in match && needsMore(route, match.route, method) && !wide.has(match.index))
           wide.set(match.index, { match, path: reached, narrower: { route, index } });
       }

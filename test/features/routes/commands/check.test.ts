@@ -89,11 +89,13 @@ routes:
   - { host: d, path: /**, allow: key }
   - { host: d, path: /index.php/**, allow: WIKI:UPDATE_ANY }
   - { host: d, path: /admin, allow: WIKI:UPDATE_ANY }
+  - { host: f, path: /**, methods: [GET, HEAD], allow: WIKI:READ_ANY }
+  - { host: f, path: /**, allow: WIKI:UPDATE_ANY }
 `);
     const { stdout, code } = await check(file);
     assert.equal(
       stdout,
-      `${file}: 14 routes; 0 expectations hold\n` +
+      `${file}: 16 routes; 0 expectations hold\n` +
         `${file}:3: route 1 (a/**) decides about /index.php/admin/x, too: to a service with a front controller, that is ` +
         'the path of route 2 (a/admin/**) and route 3 (PUT a/pages/*), which need more\n',
     );
