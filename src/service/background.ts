@@ -37,7 +37,7 @@ export const withBackground =
           exported?.add(name, metrics);
         };
         const given = { ...context, keys: opened.keys, config: opened.config, measure };
-        const work = await workOf(feature, 'background', () => background(given));
+        const work = await workOf(feature, 'background', () => ofPlugin(feature, background(given)));
         if (typeof work?.stop !== 'function') throw invalidFeature(name, 'Its "background" must return { stop() {} }.');
         running.push({ feature, work });
       }
@@ -49,7 +49,7 @@ export const withBackground =
           const steps: { name: string; step: () => void | Promise<void> }[] = [];
           for (const { feature, work } of running) {
             if (!work.prepare) continue;
-            const step = await workOf(feature, 'prepare', () => work.prepare!(changed));
+            const step = await workOf(feature, 'prepare', () => ofPlugin(feature, work.prepare!(changed)));
             if (typeof step !== 'function') throw invalidFeature(feature.name, 'Its "prepare" must return a function.');
             steps.push({ name: feature.name, step });
           }
@@ -73,6 +73,14 @@ export const withBackground =
       throw error;
     }
   };
+
+/** How long a plugin can take to start its work, and to prepare it, in milliseconds. The server waits meanwhile. */
+const START_MS = 10_000;
+
+/** Work that a plugin begins, with a time limit. */
+function ofPlugin<Result>(feature: OwnFeature, begun: Promise<Result>): Promise<Result> {
+  return isAdded(feature) ? inTime(begun, START_MS) : begun;
+}
 
 /** How long work can take to stop, in milliseconds. A server ends soon after a signal. */
 const STOP_MS = 5000;

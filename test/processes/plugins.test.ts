@@ -534,6 +534,8 @@ describe('a plugin with fields of keys', () => {
       "routes: async () => { throw new Error('no disk'); }",
       "background: async () => { throw new Error('no disk'); }",
       'background: async () => {}',
+      // Like one that awaits its turn, which most processes never get.
+      'background: () => new Promise(() => {})',
     ]) {
       data.install('svc-api-mine', `{ name: 'svc-api-mine', ${members} }`);
       const env = { ...data.env, SVC_API_DATABASE: database };
