@@ -64,7 +64,7 @@ describe('beside its own graphql, a host', () => {
     ['15', '^15'],
     ['17', '^17'],
   ] as const) {
-    it(`of release ${release} that it sets for all packages is refused at the start, and what to do is said`, async () => {
+    it(`of release ${release} that it sets for all packages is refused at the start, with the remedy`, async () => {
       const host: Host = await install(range, (manifest) =>
         Object.assign(manifest, { overrides: { graphql: '$graphql' } }),
       );

@@ -109,7 +109,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
       assert.deepEqual([(denied.outcome['result'] as { allowed: boolean }).allowed, denied.code], [false, 4]);
     });
 
-    it('gets the failure of a command that it runs, and decides what is printed, and its exit code', async () => {
+    it('gets the failure of a command that it runs, and decides about the output and its exit code', async () => {
       const failures = [
         [1, 'NOT_FOUND', 'apikey:show', 'Nobody'],
         [1, 'NOT_FOUND', 'apikey:delete', '--name', 'Nobody'],

@@ -198,7 +198,7 @@ for (const [core, packages] of [
       );
     });
 
-    it('may be resources alone', async () => {
+    it('may consist of resources only', async () => {
       const alone = () => `export default async () => ({ resources: ['ALONE'] });\n`;
       await withFile(hook, alone, async () => {
         await create('Alone', '--permissions', 'ALONE:READ_ANY');
@@ -228,7 +228,7 @@ for (const [core, packages] of [
     // Our code reads the hook's result, which does not depend on the release.
     if (core === 4) return;
 
-    it('is refused for what its hook may not return, with the field, and what is allowed', async () => {
+    it('is refused for an invalid result of its hook, with the field, and what is allowed', async () => {
       const all = [...BAD_HOOKS, ...BAD_PARTS];
       const bad = () => `
         const bodies = [${all.map(([body]) => `async () => { ${body} }`).join()}];

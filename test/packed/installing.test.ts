@@ -42,7 +42,7 @@ describe('docs/installing.md, in a fresh home without Python, make or a compiler
       assert.equal((await sh(`test -f "${path}"`)).code, 0, path);
   });
 
-  it('makes a store in the home, and none elsewhere', async () => {
+  it('makes a store in the home, and nowhere else', async () => {
     const { code } = await sh(`${blockWith('npm prefix --global', PAGE)}svc-api apikey create --name A --roles GUEST`);
     assert.equal(code, 0);
     assert.ok(existsSync(join(env['HOME']!, '.local/share/svc-api/keys.sqlite')));

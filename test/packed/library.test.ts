@@ -118,7 +118,7 @@ describe('the examples of the library, with the packed package', function () {
       await mustRun(process.execPath, [...TSC, ...options, ...out, ...files], { cwd: folder });
     });
 
-  it('have middleware of Express, Fastify and Node alone with types that no example uses', async () => {
+  it('compile middleware of Express, Fastify and Node alone with types that no example uses', async () => {
     writeFileSync(join(folder, 'middleware.mts'), MIDDLEWARE);
     await mustRun(process.execPath, [...TSC, 'middleware.mts'], { cwd: folder });
     assert.equal(await mustRun(process.execPath, ['middleware.mts'], { cwd: folder, env }), 'Reader,Reader,Reader\n');

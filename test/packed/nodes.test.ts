@@ -77,7 +77,7 @@ describe('the packed package', () => {
     assert.equal((await plugin!.cli(['hello'])).code, 0, 'those of the host run');
   });
 
-  it(`refuses Node ${UNSUPPORTED}, alone and as a plugin, and says which Node it needs`, async () => {
+  it(`refuses Node ${UNSUPPORTED}, alone and as a plugin, and names the Node that it needs`, async () => {
     for (const host of hosts(UNSUPPORTED)) {
       const { code, stdout, stderr } = await host.cli(['apikey', 'create', '--name', 'Old', '--roles', 'GUEST']);
       assert.deepEqual([code, stdout], [1, '']);

@@ -92,7 +92,7 @@ const GRAPHQL = ['@hono/graphql-server', '@graphql-tools/schema', '@graphql-tool
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 
 describe('the packed package', () => {
-  it('names only what is there, as plugins of package managers check', () => {
+  it('names only existing files, as plugins of package managers check', () => {
     const { files: named, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       files: string[];
       exports: Record<string, unknown>;

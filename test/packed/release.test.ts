@@ -14,7 +14,7 @@ interface Manifest {
 const { version, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
 
 describe('a release', () => {
-  it('is made without publishing anything by a dry run, which says what it would do', async () => {
+  it('publishes nothing in a dry run, which prints what it would do', async () => {
     const folder = join(tempFolder(), 'release');
     // Other tests use the build.
     const said = await mustRun(process.execPath, ['scripts/release.ts', '--dry-run', '--no-build', folder], {
@@ -38,7 +38,7 @@ describe('a release', () => {
     assert.equal(readFileSync(join(folder, 'PUBLISH'), 'utf8'), `${name}.tgz\n`);
   });
 
-  it('is refused before anything is built where the state is none to release, with all reasons', async () => {
+  it('is refused before anything is built if its state is unfit, with all reasons', async () => {
     const folder = join(tempFolder(), 'release');
     const copy = join(tempFolder(), 'checkout');
     await mustRun('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, copy], { cwd: ROOT });
@@ -58,7 +58,7 @@ describe('the changelog', () => {
   const text =
     '# Changelog\n\n## [Unreleased]\n\n### Changed\n- One.\n\n## [0.1.0] - 2026-01-01\n\n### Added\n- All.\n';
 
-  it('has what was unreleased under its version after a release', () => {
+  it('has the unreleased changes under the version after a release', () => {
     const released = withVersion(text, '0.2.0', '2026-01-31');
     assert.equal(unreleasedIn(released), '');
     assert.equal(sectionOf(released, '0.2.0'), '### Changed\n- One.');

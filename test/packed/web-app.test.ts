@@ -110,7 +110,7 @@ describe('examples/web-app, in the packed package', () => {
     assert.match((await browser.open(url)).text, />Connect</);
   });
 
-  it('takes no answer with a wrong state, with none, or that another browser asked for', async () => {
+  it('accepts no answer with a wrong state, without one, or for another browser', async () => {
     const browser = new Browser(seen);
     const asked = await browser.leadsTo(await browser.open(url), 'Connect');
     const state = asked.searchParams.get('state')!;
@@ -192,7 +192,7 @@ describe('examples/web-app, in the packed package', () => {
     assert.equal(isListed, !('revocation_endpoint' in (metadata as object)));
   });
 
-  it('says so where the port is taken, and leaves what runs there alone', async () => {
+  it('reports that the port is in use, and leaves its program alone', async () => {
     const { stderr, code } = await run('npm', ['start'], { cwd: folder, env: { PORT: `${port}` } });
     assert.match(stderr, new RegExp(`^Port ${port} is taken\\. Choose another one: PORT=3001 npm start$`, 'm'));
     assert.equal(code, 1);
@@ -229,13 +229,13 @@ describe('examples/web-app, in a checkout', () => {
       cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter });
   });
 
-  it('says so where its packages are not installed', async () => {
+  it('reports that its packages are not installed', async () => {
     const { stderr, code } = await run('node', ['start.js'], { cwd: join(folder, 'examples/web-app') });
     assert.equal(stderr, 'Error: the packages of this folder are not installed. Run: npm install\n');
     assert.equal(code, 1);
   });
 
-  it('is packed without what a start leaves there', async () => {
+  it('is packed without the files of a start', async () => {
     for (const path of ['data/keys.sqlite', 'node_modules/hono/index.js', 'package-lock.json']) {
       const left = join(folder, 'examples/web-app', path);
       mkdirSync(dirname(left), { recursive: true });

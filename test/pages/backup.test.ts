@@ -57,7 +57,7 @@ describe('docs/backup.md', () => {
     assert.deepEqual(await namesIn(cli.database), ['After', 'Before', 'CI deploy']);
   });
 
-  it('keeps those of a week', async () => {
+  it('keeps those of one week', async () => {
     mkdirSync(join(folder, 'backups'));
     const nightly = blockWith('%u', PAGE).replace('/var/backups/svc-api', join(folder, 'backups'));
     for (let night = 0; night < 2; night += 1) assert.equal((await run(nightly)).code, 0);

@@ -210,7 +210,7 @@ describe('the examples', () => {
     assert.ok(!existsSync(join(folder, 'new-secret')));
   });
 
-  it('for GitLab CI fail where a key may do what it must not', async () => {
+  it('for GitLab CI fail if a key may do more than it must', async () => {
     const pipeline = parse(example('gitlab-ci/.gitlab-ci.yml')) as Record<string, { script: string[] }>;
     const { run, database } = workspace();
     await testCli(database).given('CI deploy', { roles: ['ADMIN'] });
@@ -373,7 +373,7 @@ describe('the examples', () => {
       '': /name/,
     };
     for (const [name, error] of Object.entries(FAULTS)) {
-      it(`says what is wrong with the name ${JSON.stringify(name)}, and fails`, async () => {
+      it(`reports what is wrong with the name ${JSON.stringify(name)}, and fails`, async () => {
         const { run, database } = workspace();
         await testCli(database).given('CI deploy');
         const { stdout, code, stderr } = await ask(run, name);
@@ -382,7 +382,7 @@ describe('the examples', () => {
       });
     }
 
-    it('says so where svc-api is not in the PATH', async () => {
+    it('reports that svc-api is not in the PATH', async () => {
       const { stdout, code, stderr } = await ask(
         (script, input) => workspace().run(`PATH='${dirname(process.execPath)}'; ${script}`, input),
         'CI deploy',

@@ -97,7 +97,7 @@ for (const [file, { only, replicas, port: served }] of Object.entries(FILES)) {
       assert.equal(pod.automountServiceAccountToken, false);
     });
 
-    it('asks whether it is alive and ready where that is answered, and waits for requests in flight', () => {
+    it('has its probes at endpoints that exist, and waits for requests in flight', () => {
       assert.deepEqual(
         [container.startupProbe, container.readinessProbe, container.livenessProbe].map((probe) => probe?.httpGet.path),
         // An edge listens before it has loaded all keys.

@@ -50,7 +50,7 @@ describe('docs/leaked-keys.md', () => {
     assert.equal(stdout, 'API key "Ops" is disabled\nAPI key "Ops" was disabled already\n');
   });
 
-  it('has commands that show what a key did, and undo it', async () => {
+  it("has commands that show and undo a key's changes", async () => {
     await cli.given('Ops');
     const unattended = undo.replace(/--undo-changes$/m, '--undo-changes --yes');
     const { code, stdout } = await run(unattended);
@@ -109,7 +109,7 @@ describe('docs/leaked-keys.md', () => {
 
   // Debian has no gitleaks package.
   if (pathOf('gitleaks'))
-    it('finds by gitleaks what a commit has taken away', async () => {
+    it('finds with gitleaks a secret that a later commit removed', async () => {
       const { key } = await cli.given('CI deploy');
       writeFileSync(join(folder, 'notes'), `KEY=${key}\n`);
       await run('git add . && git commit --quiet --message leak && git rm --quiet notes && git commit --quiet -m gone');

@@ -131,7 +131,7 @@ describe('docs/how-to/caddy.md', () => {
     needsPrograms(this, 'unshare', 'ip', 'curl');
   });
 
-  it('has a block for Caddy, which accepts what it should, as what it is', async function () {
+  it('has a block for Caddy that accepts the right callers', async function () {
     needsPrograms(this, 'caddy');
     const machine = new Machine();
     writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);

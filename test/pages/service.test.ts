@@ -38,7 +38,7 @@ describe('docs/deploying.md, as root', () => {
     assert.equal(owner(database), NOBODY);
   });
 
-  it('says what happens to the service’s user who does not name the store', async () => {
+  it('describes what happens to a service user who does not name the store', async () => {
     const { stderr, code } = await serviceMachine().run(LIST.replace(/env SVC_API_DATABASE=\S+/, 'env'));
     assert.match(stderr, /does not exist|permission denied/);
     assert.equal(code, 1);

@@ -106,7 +106,7 @@ describe('docs/deploying.md', () => {
     await byTls.stop();
   });
 
-  it('leads to what nginx needs to serve keys by a Unix socket', async function () {
+  it('links to the nginx settings for a Unix socket', async function () {
     needsPrograms(this, 'nginx');
     const [folder, port] = [tempFolder(), await freePort()];
     const [, variable, path] = /^Environment=(\w+)=(.*)$/m.exec(blockWith('SVC_API_SOCKET', PAGE, 'ini'))!;

@@ -18,9 +18,9 @@ describe('pages that are followed from top to bottom', () => {
   });
 
   for (const page of ['docs/tutorials/guard.md', 'docs/tutorials/pipeline.md', 'docs/how-to/friend.md'])
-    it(`${page} shows what is seen`, () => walk(page, new Machine()));
+    it(`${page} shows the actual output`, () => walk(page, new Machine()));
 
-  it('docs/tutorials/app.md shows what is seen', async () => {
+  it('docs/tutorials/app.md shows the actual output', async () => {
     const machine = new Machine();
     const packages = join(machine.folder, 'node_modules');
     mkdirSync(join(packages, '.bin'), { recursive: true });
@@ -33,7 +33,7 @@ describe('pages that are followed from top to bottom', () => {
     });
   });
 
-  it('docs/how-to/leaked-key.md shows what is seen', () =>
+  it('docs/how-to/leaked-key.md shows the actual output', () =>
     walk('docs/how-to/leaked-key.md', new Machine(), {
       setup: 'git init --quiet . && svc-api apikey create "Ops" --roles ADMIN > /dev/null',
       confirmed: 'svc-api apikey revoke "Ops"',
@@ -41,7 +41,7 @@ describe('pages that are followed from top to bottom', () => {
       adapt: (text) => text.replace(/--undo-changes$/m, '$& --yes'),
     }));
 
-  it('docs/how-to/move-to-postgresql.md shows what is seen', async () => {
+  it('docs/how-to/move-to-postgresql.md shows the actual output', async () => {
     const page = 'docs/how-to/move-to-postgresql.md';
     const folder = tempFolder();
     const server = await startPostgresServer(folder);
@@ -74,7 +74,7 @@ describe('pages that are followed from top to bottom', () => {
       },
     });
 
-  it('docs/how-to/caddy.md shows what is seen', async function () {
+  it('docs/how-to/caddy.md shows the actual output', async function () {
     needsPrograms(this, 'caddy');
     const machine = new Machine();
     const [run, ...args] = writeCaddy('', machine);
@@ -86,7 +86,7 @@ describe('pages that are followed from top to bottom', () => {
     });
   });
 
-  it('docs/how-to/nginx.md shows what is seen', async function () {
+  it('docs/how-to/nginx.md shows the actual output', async function () {
     needsPrograms(this, 'nginx');
     const machine = new Machine();
     const args = writeNginx('include site.conf;', machine).join(' ');
@@ -99,7 +99,7 @@ describe('pages that are followed from top to bottom', () => {
 
   for (const program of ['haproxy', 'apache2'] as const) {
     const page = `docs/how-to/${program.replace('2', '')}.md`;
-    it(`${page} shows what is seen`, async function () {
+    it(`${page} shows the actual output`, async function () {
       needsPrograms(this, program);
       const machine = new Machine();
       // Apart from the files with the same names that the page creates.

@@ -65,7 +65,7 @@ describe('where the only way out is a proxy', () => {
       env,
     );
 
-  it('commands, notices and issuers go through it, and say so where it fails', async () => {
+  it('commands, notices and issuers use it, and report its failures', async () => {
     const { stderr } = await list(used());
     assert.match(stderr, /through the proxy in HTTPS_PROXY/);
     assert.deepEqual(asked.splice(0), ['CONNECT keys.invalid:443']);
@@ -100,7 +100,7 @@ describe('where the only way out is a proxy', () => {
     assert.deepEqual(asked, []);
   });
 
-  it('nothing is said of it where it has nothing to do with the address', () => {
+  it('errors do not mention it if it does not apply to the address', () => {
     for (const [to, env] of [
       ['https://a.example.org', {}],
       ['http://a.example.org', { HTTPS_PROXY: url }],

@@ -75,7 +75,7 @@ describe('a receiver of docs/notices.md', () => {
     }
   });
 
-  it('in Python takes a notice, and none that was changed, is old, or has another secret', async () => {
+  it('in Python accepts a notice, but not a changed or old one, or one with another secret', async () => {
     const receiver = await Receiver.start(`${newNoticeSecret()} ${newNoticeSecret()}`);
     const [secret, other] = receiver.secret.split(' ') as [string, string];
     receiver.secret = secret;

@@ -208,7 +208,7 @@ federation:
     assert.deepEqual([body['error'], headers.get('retry-after')], ['temporarily_unavailable', '10']);
   });
 
-  it('can be tried before: what a token meets, or lacks for each rule', async () => {
+  it('can be tried first: which rules a token meets, and what it lacks for others', async () => {
     const explain = async (given: string, ...flags: string[]) => {
       const path = join(folder, 'token');
       writeFileSync(path, given);

@@ -129,7 +129,7 @@ describe('the help', () => {
     }
   });
 
-  it('is refused for what is neither a command about keys nor a topic', async () => {
+  it('is refused for words that are neither a command about keys nor a topic', async () => {
     const { stdout, stderr, code } = await runProgramHere(['apikey', 'help', 'svc_0a1B2c3D4e5F_0123456789']);
     assert.deepEqual([stdout, code], ['', 2]);
     assert.match(
@@ -144,7 +144,7 @@ describe('the help', () => {
     assert.match(stderr, /^Error: Unexpected argument: foo\. /);
   });
 
-  it('of each form of apikey without a verb has its flags alone, the global ones last', async () => {
+  it('of each form of apikey without a verb has only its flags, the global ones last', async () => {
     const flagsOf = (section: string) => Array.from(section.matchAll(/^ {2}--([a-z-]+)/gm), ([, flag]) => flag);
     for (const [form, own, other] of [
       ['CREATE', ['create', 'roles', 'overwrite'], 'delete'],

@@ -191,7 +191,7 @@ describe('a host that chooses features', () => {
   };
 
   for (const features of [['apply', 'backup'], []])
-    it(`has their commands and topics alone: ${JSON.stringify(features)}`, async () => {
+    it(`has only their commands and topics: ${JSON.stringify(features)}`, async () => {
       const { ids, topics, ofPlugin } = await offered(hostWith(features));
       const own = HOSTS_OWN.map((name) => name.replace('/', ':'));
       const ours = commandsOf(features);
@@ -208,7 +208,7 @@ describe('a host that chooses features', () => {
       );
     });
 
-  it('has the flags of those alone that it chooses', async () => {
+  it('has only the flags of the chosen ones', async () => {
     const added = ['review', 'csv', 'attest'];
     for (const [features, expected] of [
       [['review'], added],
@@ -225,7 +225,7 @@ describe('a host that chooses features', () => {
     }
   });
 
-  it('has those that a chosen one needs, too', async () => {
+  it('also has the features that a chosen one needs', async () => {
     const { ids } = await offered(hostWith(['edge']));
     for (const id of ['apikey:edge', 'apikey:guard', 'apikey:routes:check']) assert.ok(ids.includes(id), id);
     assert.ok(!ids.includes('apikey:scan'));

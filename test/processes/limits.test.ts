@@ -48,7 +48,7 @@ describeOnEach('processes that share a limit', () => {
     );
   };
 
-  it('accept together no more than one would, and give back what they leave', async () => {
+  it('together accept no more than one process would, and return what they leave', async () => {
     const together = await spend(500, 400, 300);
     const sum = together.reduce((total, admitted) => total + admitted, 0);
     assert.ok(sum <= 1000, together.join());
@@ -57,7 +57,7 @@ describeOnEach('processes that share a limit', () => {
     assert.equal(sum + rest!, 1000, 'what was left is there for others');
   });
 
-  it('lose with one that is killed what it had leased, and no more', async () => {
+  it('lose only the leases of a killed one', async () => {
     const child = start('hold', 250);
     assert.equal(await said(child), 'ready\n');
     const { admitted, leased } = await spentBy(child);

@@ -140,7 +140,7 @@ describe('apikey list', () => {
       }
     });
 
-    it('shows what was picked in lines that fit, where that is possible', async () => {
+    it('shows the chosen columns in lines that fit, if possible', async () => {
       const all = 'name,status,roles,permissions,prefix,created,expires,last-used,uses,rotation,grants,id,description';
       for (const columns of [40, 80]) {
         const lines = await onTerminal(columns, ['--columns', all]);

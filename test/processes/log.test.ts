@@ -38,7 +38,7 @@ describeOnEach('apikey log', () => {
   const entriesOf = async (...args: string[]) =>
     (JSON.parse((await log(...args, '--json')).stdout) as { entries: Entry[] }).entries;
 
-  it('shows one line an entry, the newest last, with who did what to which key', async () => {
+  it('shows one line an entry, the newest last, with the actor, the change and the key', async () => {
     const { stdout, stderr, code } = await log();
     const rows = stdout
       .trimEnd()
@@ -98,7 +98,7 @@ describeOnEach('apikey log', () => {
     }
   });
 
-  it('takes a date alone for its start in UTC', async () => {
+  it('takes a date for its start in UTC', async () => {
     const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
     const count = async (...args: string[]) => (await entriesOf(...args)).length;
     assert.equal(await count('--since', day(-1), '--until', day(1)), 4);
@@ -254,7 +254,7 @@ describeOnEach('apikey log', () => {
     assert.match(readable.stderr, /chmod 600/);
   });
 
-  it('prunes what is older than a time, with --yes', async () => {
+  it('prunes entries before a time, with --yes', async () => {
     const none = await log('--prune', '--until', '1d', '--yes');
     assert.deepEqual([none.stdout, none.code], ['There are no entries from before that time.\n', 0]);
     const [, , , fourth] = await entriesOf();
@@ -270,7 +270,7 @@ describeOnEach('apikey log', () => {
     assert.equal(again.stdout, 'Deleted 1 entry of the audit log. It now starts after number 5.\n');
   });
 
-  it('has requests that a server refused, and what it counted when it stops', async () => {
+  it('has requests that a server refused, and its counts when it stops', async () => {
     const { key } = await cli.given('Used', { permissions: ['ONLINE:READ_ANY'] });
     const server = await startServe(cli.database);
     const before = Date.now();

@@ -231,7 +231,7 @@ describe('fields that are added to the tables', () => {
       assert.match(run(['apikey', 'show', 'CI']), /Payments/);
     });
 
-    it('prompts ask for those that say so, and for what is not given alone', async () => {
+    it('prompts ask for those that say so, and only for missing values', async () => {
       const args = [join(copy, 'bin/run.js'), 'apikey', 'create', '--roles', 'GUEST'];
       const env = { HOME: folder, SVC_API_DATABASE: database };
       const given = ['--description', '', '--expires-in', '1d', '--risk', 'LOW'];
@@ -261,7 +261,7 @@ describe('fields that are added to the tables', () => {
       assertChangesAndRemoves();
     });
 
-    it('errors have a code, and name what is right', () => {
+    it('errors have a code, and name the valid values', () => {
       for (const [flag, value, message] of [
         ['--team', 'x'.repeat(21), /21 characters long; at most 20/],
         ['--cost-centre', '1000', /whole number from 1 to 999/],
@@ -324,7 +324,7 @@ describe('fields that are added to the tables', () => {
       assert.deepEqual(shown('CI'), { ...NONE, team: 'Search' });
     });
 
-    it('export has them, and import takes them or says what is wrong', () => {
+    it('export has them, and import accepts them or reports errors', () => {
       const line = run(['apikey', 'export', '--with-digests']);
       assert.deepEqual(fieldsOf(JSON.parse(line) as Json), SET);
       run(['apikey', 'delete', '--name', 'CI', '--yes']);
@@ -446,7 +446,7 @@ describe('fields that are added to the tables', () => {
         run(['apikey', 'log', '--verify']);
       });
 
-      it('a key widens none beyond itself, restricts those that it creates, and is contained', async () => {
+      it('a key cannot exceed its own, restricts its children, and is contained', async () => {
         const { key } = create('Caller', '--roles', 'ADMIN', '--max-body', '100') as { key: string };
         const serve = await startServe(database, ['--port', '0'], { HOME: folder }, join(copy, 'bin/run.js'));
         onServer = { SVC_API_SERVER: serve.url, SVC_API_KEY: key };
@@ -511,7 +511,7 @@ describe('fields that are added to the tables', () => {
         }
       });
 
-      it('requests read and write them, and answers say what is wrong', async () => {
+      it('requests read and write them, and answers report errors', async () => {
         const own = 'team costCentre risk';
         const input = { name: 'New', roles: ['GUEST'], ...SET };
         const { previewApiKey } = await ask(

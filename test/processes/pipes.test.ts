@@ -87,7 +87,7 @@ describe('the commands', () => {
       }
   });
 
-  it('say what was changed where that cannot be written, and nothing more where nothing was', async () => {
+  it('report changes if their output cannot be written, and nothing more without changes', async () => {
     const cli = testCli();
     for (const name of ['One', 'Two', 'Three']) await cli.given(name);
     await cli.run(['apikey', 'rotate', 'Two']);

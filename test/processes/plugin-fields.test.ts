@@ -412,7 +412,7 @@ describe('a field of a plugin, of each kind', () => {
       assert.deepEqual(await shown('New'), NONE);
     }));
 
-  it('is asked for by prompts that say so, with what it takes', async () => {
+  it('is asked for by prompts that say so, with its format', async () => {
     data.install('svc-api-kinds', pluginWith().replaceAll(removable, `asked: true, ${removable}`));
     const args = ['apikey', 'create', '--roles', 'GUEST', '--expires-in', '1d', '--description', ''];
     const terminal = cliOnTerminal(args, { ...data.env, SVC_API_DATABASE: database });

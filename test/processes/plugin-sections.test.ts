@@ -93,7 +93,7 @@ describe('a plugin with a section of the configuration and resources', () => {
     );
   });
 
-  it('is refused if its section or resource has a name that is taken, or is none', async () => {
+  it('is refused if its section or resource has a taken or invalid name', async () => {
     write('resources: [WIKI]\n');
     for (const [members, message] of [
       ["config: { sections: { a: async () => ({ description: 'x' }) } }", /section "a" needs a "schema"/],

@@ -73,7 +73,7 @@ describe('plugins install', () => {
     assert.equal(readFileSync(manifest, 'utf8'), before);
   });
 
-  it('says why a plugin is refused, and leaves what is installed as it is', async () => {
+  it('explains why a plugin is refused, and leaves installed ones as they are', async () => {
     const hooked = { hooks: { 'svc-api:feature': './feature.js' } };
     const makeWith = (feature: string, more: object = {}) => {
       make('team', '2.0.0', hooked);

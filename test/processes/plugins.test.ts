@@ -262,7 +262,7 @@ describe('a plugin with fields of keys', () => {
     assert.deepEqual(await shown('Parent'), { ...SET, risk: null });
   });
 
-  it('finds no key by what another plugin, or another value, had under the same name', async () => {
+  it('finds no key by values of another plugin, or of another kind, with the same name', async () => {
     data.uninstall('svc-api-team');
     data.install('other', pluginOf('other', `team: ${line(', filter: true')}`));
     assert.deepEqual(await listed('--team', 'payments'), []);
@@ -274,7 +274,7 @@ describe('a plugin with fields of keys', () => {
     assert.deepEqual(await listed('--regions', 'eu'), ['CI']);
   });
 
-  it('that is invalid is refused by name by each command on keys, and by none else', async () => {
+  it('that is invalid is refused by name by each command on keys, and by no others', async () => {
     for (const [result, ...expected] of [
       [pluginOf('other', `team: ${line()}`), 'svc-api-team', '"team"'],
       [pluginOf('another', ''), 'must be that of its package, "other"'],
@@ -689,7 +689,7 @@ describe('a program that chooses features', () => {
     assert.ok(!none.includes('consentRequests'), none.join());
   });
 
-  it('keeps what those that it does not choose have in the store', async () => {
+  it('keeps the stored data of features that it does not choose', async () => {
     const database = join(tempFolder(), 'keys.sqlite');
     await program(
       '',
@@ -709,7 +709,7 @@ describe('a program that chooses features', () => {
     assert.match(stdout, /"name": "Other"/);
   });
 
-  it('knows the error codes of those that it does not choose: a listener can throw them', async () => {
+  it('knows the error codes of features that it does not choose: a listener can throw them', async () => {
     const meaning = await program(
       '',
       `

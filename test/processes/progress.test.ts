@@ -56,7 +56,7 @@ describe('the progress of a long command', () => {
     assert.deepEqual(await shown(undefined, [[5000, 1_250_000]], 'bytes'), [[5000, 'Copying 1.3 MB.']]);
   });
 
-  it('is not shown of what takes less than half a second', async () => {
+  it('is not shown in the first half second', async () => {
     for (const columns of [80, undefined]) assert.deepEqual(await shown(columns, [[499, 1, 2]]), []);
   });
 
@@ -209,7 +209,7 @@ describe('progress on a real terminal', () => {
     assert.equal(session.signal, system.signals.SIGTERM);
   });
 
-  it('leaves a signal alone that comes while a message waits for the terminal', async () => {
+  it('does not handle a signal that comes while a message waits for the terminal', async () => {
     const cli = testCli();
     const { key, name } = await cli.given('Leaked');
     const { session, writer } = await watched(
@@ -238,7 +238,7 @@ describe('progress on a real terminal', () => {
     assert.equal(await session.end(), 0);
   });
 
-  it('is not drawn into what the user types', async () => {
+  it("is not drawn into the user's input", async () => {
     const cli = testCli();
     await cli.given('Any');
     for (const command of [
@@ -257,7 +257,7 @@ describe('progress on a real terminal', () => {
     }
   });
 
-  it('leaves a terminal alone that cannot draw a line anew, and what is none', async () => {
+  it('is not drawn on a terminal that cannot redraw a line, or without a terminal', async () => {
     const script = `import { processTerminal } from ${JSON.stringify(join(ROOT, 'src/cli/terminal.ts'))};
       processTerminal.out('<' + processTerminal.canRedraw + '>');`;
     const redrawsOn = async (TERM: string) => {

@@ -97,7 +97,7 @@ describe('processes that work on a server', () => {
     }
   });
 
-  it('ask for what a new key lacks, and offer to replace another', async () => {
+  it('ask for missing input of a new key, and offer to replace another', async () => {
     const { id } = await cli.given('Taken');
     const terminal = (session = cliOnTerminal(['apikey', 'create'], env));
     await terminal.answer('? Name', `Taken${KEYS.enter}`);

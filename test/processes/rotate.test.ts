@@ -51,7 +51,7 @@ describeOnEach('a program that rotates a key', () => {
     }
   });
 
-  it('begins the grace when a server sees the new secret, and tells when the previous one was used', async () => {
+  it('begins the grace when a server sees the new secret, and shows when the previous one was used', async () => {
     const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
     const server = await startServe(cli.database);
     const use = async (secret: string) => assert.equal((await query(server.url, secret, '{ online }')).status, 200);

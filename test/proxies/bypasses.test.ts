@@ -198,7 +198,7 @@ describeEachProxy(
       }
     });
 
-    it("GHSA-7r4p-vjf4-gxv4: identity of the client's own making, where a key is required and where none is", async () => {
+    it('GHSA-7r4p-vjf4-gxv4: identity headers forged by the client, with and without a required key', async () => {
       const { key, id } = await site().create({ name: 'Reader', permissions: [site().may('READ')] });
       const forged = ['X-Auth-Key-Id', 'X-Auth-Key-Name', 'X-Auth-Roles', 'X-Auth-Permission'].flatMap((name) => [
         [name, 'forged'] as const,

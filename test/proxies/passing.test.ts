@@ -42,7 +42,7 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
     assert.ok(!JSON.stringify(got).includes(key));
   });
 
-  it('gets the client, the host and the scheme from the proxy, whatever the client says of them', async () => {
+  it('gets the client, the host and the scheme from the proxy, whatever the client sends', async () => {
     const forged = [
       ['X-Forwarded-For', '10.1.2.3'],
       ['X-Real-IP', '10.1.2.3'],
@@ -88,7 +88,7 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
       assert.deepEqual([path, (await send({ path })).got?.url], [path, path]);
   });
 
-  it('gets cookies but those of the console', async () => {
+  it('gets all cookies except those of the console', async () => {
     for (const [sent, got] of [
       ['a=1; b=2', 'a=1; b=2'],
       ['svc_api_session=secret; a=1; b=2', 'a=1; b=2'],

@@ -43,7 +43,7 @@ describeEachProxy(
   'a service for which a configuration was printed',
   {},
   (site) => {
-    it('is reached by keys alone, each for what it may do', async () => {
+    it('is reached only by keys, with their permissions', async () => {
       assert.equal((await ask(site().port, {})).status, 401);
       const reader = await site().reader();
       const { status, got } = await ask(site().port, { headers: [reader] });

@@ -143,7 +143,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
     assert.deepEqual([status, got, Number(headers['retry-after']) > 1000], [429, undefined, true]);
   });
 
-  it('from elsewhere than its key may be used is one by the address of the client, whatever that says', async () => {
+  it("from outside the networks of its key is judged by the client's address, whatever the client claims", async () => {
     const permissions = [site().may('READ')];
     const near = await site().keyWith({ permissions, allowFrom: [CLIENT] });
     const { key, id } = await site().create({ permissions, allowFrom: ['10.0.0.0/8'] });
@@ -171,7 +171,7 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
   });
 
   // Last, because this address is refused from then on.
-  it('with one invalid key after another is refused as one of its address, whatever that says', async () => {
+  it('with one invalid key after another counts for its address, whatever the client claims', async () => {
     const statuses = new Set<number>();
     for (let attempt = 1; attempt <= 40 && !statuses.has(429); attempt += 1) {
       const headers: Header[] = [['Authorization', `Bearer wrong${attempt}`], ...addressed(`10.1.2.${attempt}`)];
@@ -184,32 +184,28 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
   });
 });
 
-describeEachProxy(
-  'a request where a permission to read is asked for, whatever its method',
-  { rule: 'permission' },
-  (site) => {
-    it('only reads, with every permission there is', async () => {
-      const key = await site().editor();
-      const allowed = {
-        GET: 200,
-        HEAD: 200,
-        OPTIONS: 200,
-        POST: 403,
-        PUT: 403,
-        PATCH: 403,
-        DELETE: 403,
-        PROPFIND: 403,
-      };
-      for (const [method, expected] of Object.entries(allowed))
-        for (const path of ['/api/x', '/@acme%2Ftool', '/a//b;c?_method=GET']) {
-          const before = site().service.requests();
-          const { status } = await ask(site().port, { method, path, headers: [key] });
-          const seen = site().service.requests() - before;
-          assert.deepEqual([method, path, status, seen], [method, path, expected, expected === 200 ? 1 : 0]);
-        }
-      const [socket, answer] = await askForWebSocket(site().port, [key.join(': ')]);
-      socket.destroy();
-      assert.match(answer, /^HTTP\/1\.1 101 /);
-    });
-  },
-);
+describeEachProxy('a request that needs a permission to read, whatever its method', { rule: 'permission' }, (site) => {
+  it('only reads, with every permission there is', async () => {
+    const key = await site().editor();
+    const allowed = {
+      GET: 200,
+      HEAD: 200,
+      OPTIONS: 200,
+      POST: 403,
+      PUT: 403,
+      PATCH: 403,
+      DELETE: 403,
+      PROPFIND: 403,
+    };
+    for (const [method, expected] of Object.entries(allowed))
+      for (const path of ['/api/x', '/@acme%2Ftool', '/a//b;c?_method=GET']) {
+        const before = site().service.requests();
+        const { status } = await ask(site().port, { method, path, headers: [key] });
+        const seen = site().service.requests() - before;
+        assert.deepEqual([method, path, status, seen], [method, path, expected, expected === 200 ? 1 : 0]);
+      }
+    const [socket, answer] = await askForWebSocket(site().port, [key.join(': ')]);
+    socket.destroy();
+    assert.match(answer, /^HTTP\/1\.1 101 /);
+  });
+});

@@ -35,7 +35,7 @@ describeEachProxy('a service whose routes are declared', { rule: 'routes' }, (si
     });
   }
 
-  it('lets CORS preflights pass without a key where the route says so', async () => {
+  it('lets CORS preflights pass without a key if the route says so', async () => {
     const preflight = (path: string, ...headers: [string, string][]) =>
       ask(site().port, { method: 'OPTIONS', path, headers: [['Origin', 'https://app.example.org'], ...headers] });
     const asksFor = (method: string): [string, string] => ['Access-Control-Request-Method', method];
@@ -60,7 +60,7 @@ describeEachProxy('a service whose routes are declared', { rule: 'routes' }, (si
     }
   });
 
-  it('knows the site by its name alone, in whatever case, with whatever port', async () => {
+  it('knows the site only by its name, in any case, with any port', async () => {
     const headers = [keys.get('READ')!];
     for (const host of ['GRAFANA.example.ORG', 'grafana.example.org:443', 'grafana.example.org:8443']) {
       const { status } = await ask(site().port, { path: '/api/x', headers: [...headers, ['Host', host]] });

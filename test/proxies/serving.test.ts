@@ -110,7 +110,7 @@ for (const { title, program, write } of CONFIGURATIONS) {
       assert.deepEqual([refused.status, refused.headers['www-authenticate']], [401, 'Bearer realm="svc-api"']);
     });
 
-    it('counts invalid keys by the address of the client, whatever that says', async () => {
+    it('counts invalid keys by the address of the client, whatever the client claims', async () => {
       const statuses = new Set<number>();
       for (let attempt = 1; attempt <= 40; attempt += 1)
         statuses.add((await send(`wrong${attempt}`, ['X-Forwarded-For', `10.1.2.${attempt}`])).status);

@@ -38,7 +38,7 @@ describe('the key of the audit log', () => {
     for (const mode of [0o640, 0o604, 0o620, 0o601]) assert.throws(() => read(key, mode), refused(/chmod 600/));
   });
 
-  it('may be read by the group of a file that belongs to another user, who can give it in no other way', function () {
+  it('may be readable by the group of a file that belongs to another user, who has no other way to share it', function () {
     needsRoot(this);
     const given = (mode: number) => {
       const path = join(tempFolder(), 'audit.key');

@@ -38,7 +38,7 @@ describe('a store in memory', () => {
     assert.equal(await isAccepted(next), false);
   });
 
-  it('takes many changes at once, and none of a change that fails', async () => {
+  it('takes many changes at once, and no part of a failed change', async () => {
     await Promise.all(Array.from({ length: 20 }, (_, index) => given(`Key ${index}`)));
     await assert.rejects(given('Key 3'), { code: 'NAME_TAKEN' });
     await insertKeys(

@@ -9,7 +9,7 @@ import { openTestKeys } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
 import { STORES } from '../support/features.ts';
 
-describeAlwaysOnEach('what a store keeps for features', () => {
+describeAlwaysOnEach('the data that a store keeps for features', () => {
   it('is all that any of them declares', () => {
     const declared = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
       Array.from(

@@ -22,7 +22,7 @@ describeAlwaysOnEach('a search of keys', () => {
 
   const insert = (keys: readonly StoredKey[]) => store.repository.write((writer) => writer.insert(keys));
 
-  it('finds what was changed or deleted by SQL', async () => {
+  it('finds keys that were changed or deleted by SQL', async () => {
     await insert([storedKey('one'), storedKey('two'), storedKey('three')]);
     await changeDirectly(
       database,
@@ -99,7 +99,7 @@ function explained(connection: Connection, dialect: DialectName) {
 }
 
 describeOn('sqlite', 'each filter of keys', () => {
-  it('reads by indexes alone', async () => {
+  it('only reads by indexes', async () => {
     const connection = await analyzedStore();
     const { collecting, plans } = explained(connection, 'sqlite');
     const now = 1;
@@ -205,7 +205,7 @@ describeOn('sqlite', 'a search of keys', () => {
 });
 
 describeAlwaysOnEach('a search of keys', () => {
-  it('finds none that has only parts of a text, or has them elsewhere, whatever stands around them', async () => {
+  it('does not find keys with only parts of a text, or with the parts elsewhere', async () => {
     const store = await openStore({ database: tempStore() });
     const others = Array.from({ length: 500 }, (_, index) => storedKey(`other ${index}`));
     const names = ['one 123 456', '456 123', 'ONE 1234 56', '123_456', '123%456', 'x123 456y', '123\\456'];

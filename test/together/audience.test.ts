@@ -22,7 +22,7 @@ const SITE = 'grafana.example.org';
 /** The headers of a browser behind a proxy. */
 const BROWSER = { origin: OWN, 'x-forwarded-proto': 'https', 'x-forwarded-host': 'keys.example.org' };
 
-describeOnEach('a key that is for one address alone', () => {
+describeOnEach('a key for one address only', () => {
   let test: TestService;
   let approver: string;
   const { log, lines } = collectingLog();
@@ -94,7 +94,7 @@ describeOnEach('a key that is for one address alone', () => {
     assert.ok(refused.some(({ action, after }) => action === 'REFUSE' && after?.['reason'] === 'audience'));
   });
 
-  it('is refused by a program that does not say what it guards, or guards something else', async () => {
+  it('is refused by a program that does not name the service it guards, or guards another', async () => {
     const secret = await keyFor('https://mcp.example.org/mcp');
     const check = requestCheck(test.keys);
     assert.equal((await check({ secret })).ok, false);
@@ -104,7 +104,7 @@ describeOnEach('a key that is for one address alone', () => {
     await assert.rejects(check({ secret }, { audience: 'mcp.example.org' }), /"audience" is not an address/);
   });
 
-  it('creates none that is for more, also not in its own place', async () => {
+  it('creates no keys for more, also not in its own place', async () => {
     const key = await keyFor(`${OWN}/graphql`);
     const { body: me } = await query(test.url, key, '{ me { name audience } }');
     const { name, audience } = me.data!['me'] as { name: string; audience: string };
@@ -131,7 +131,7 @@ describeOnEach('a key that is for one address alone', () => {
     assert.deepEqual([status, text.includes('The API key is not valid.')], [403, true]);
   });
 
-  it('is for none that is not an address', async () => {
+  it('cannot be for an invalid address', async () => {
     for (const resource of [
       'mcp',
       'ftp://a.example',
@@ -147,7 +147,7 @@ describeOnEach('a key that is for one address alone', () => {
     }
   });
 
-  it('may do what it takes to get there, where the application does not say what it wants', async () => {
+  it('may use the permissions for getting there, if the application does not name any', async () => {
     const { text } = await openPage(authorizeUrl(test.url, { scope: '', resource: `https://${SITE}/api/x` }));
     assert.match(text, /value="ME:READ_OWN"/);
     const reply = await fetch(authorizeUrl(test.url, { scope: '', resource: 'https://a.example' }), {

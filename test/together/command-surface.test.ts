@@ -337,7 +337,7 @@ describe('the commands', () => {
     );
   });
 
-  it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
+  it('are all below apikey, except serve, and those of our own program also have short names', async () => {
     const atTop =
       'autocomplete backup doctor edge explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy requests:approve requests:deny requests:list restore routes:check routes:template'.split(
         ' ',
@@ -405,7 +405,7 @@ describe('the commands', () => {
     }
   });
 
-  it('offer no store where they open none', async () => {
+  it('offer no store if they open none', async () => {
     for (const id of ['help', 'autocomplete']) assert.doesNotMatch(await helpOf(['apikey', id]), /--database|--config/);
   });
 

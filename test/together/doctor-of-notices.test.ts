@@ -75,7 +75,7 @@ describeOnEach('doctor, about notices', () => {
     );
   });
 
-  it('says what is left where no webhook is named any more, and how that ends, and finds nothing wrong with it', async () => {
+  it('reports what is left after the last webhook was removed, and how that ends, without a fault', async () => {
     const config = join(tempFolder(), 'svc-api.yaml');
     const secret = newNoticeSecret();
     const about = async (text: string) => {

@@ -205,7 +205,7 @@ describe('an edge', () => {
     await other.close();
   });
 
-  it('tells what the origin refuses', async () => {
+  it('reports what the origin refuses', async () => {
     for (const [status, code] of [
       [401, 'UNAUTHENTICATED'],
       [403, 'FORBIDDEN'],
@@ -258,7 +258,7 @@ describe('an edge', () => {
     keys = openKeysOver(edge, createCatalog({}));
   });
 
-  it('leaves to the origin what it cannot do itself', async () => {
+  it('refers to the origin for everything else', async () => {
     for (const work of [
       () => keys.create({ name: 'No', roles: ['VIEWER'] }, OPERATOR),
       () => keys.list({}, OPERATOR),

@@ -3,7 +3,7 @@ import { allFeatures } from '../../src/features/index.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 
 describe('an error of the rules', () => {
-  it('is none of a library that happens to have the code of a feature of ours', () => {
+  it('is not one of a library with the same code as a feature of ours', () => {
     const codes = allFeatures().flatMap(({ errors = {} }) => Object.keys(errors));
     assert.ok(codes.length > 0);
     for (const code of codes)

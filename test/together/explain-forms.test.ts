@@ -24,14 +24,14 @@ describe('explain', () => {
     assert.equal((await run(['./missing'])).json['code'], 'CONFIG_UNAVAILABLE');
   });
 
-  it('takes a word alone for a file only if there is one', async () => {
+  it('takes a single word for a file only if there is one', async () => {
     const folder = tempFolder();
     assert.equal((await run(['token'], folder)).json['code'], 'USAGE');
     writeFileSync(join(folder, 'token'), 'x');
     assert.equal((await run(['token'], folder)).json['code'], 'CONFIG_UNAVAILABLE');
   });
 
-  it('names its forms where none fits', async () => {
+  it('names its forms if none fits', async () => {
     for (const args of [[], ['CI'], ['CI', 'deploy'], ['GET', 'a.example'], ['https://a.example/x']]) {
       const { code, json } = await run(args);
       assert.deepEqual([json['code'], code], ['USAGE', 2], args.join(' '));

@@ -48,7 +48,7 @@ describe('what people type first', () => {
     assert.match(stderr, /svc-api explain "CI deploy" DOCKER:READ_ANY\n/);
   });
 
-  it('offers the scheme of an upstream that has none', async () => {
+  it('suggests the missing scheme of an upstream', async () => {
     for (const [typed, offered] of [
       ['localhost:3000', 'http://localhost:3000?'],
       ['10.0.0.7', 'http://10.0.0.7?'],
@@ -88,7 +88,7 @@ describe('the permissions of a key', () => {
     assert.ok(effectivePermissions.includes('API_KEY:DELETE_ANY') && effectivePermissions.length > 200);
   });
 
-  it('are counted without those that others include', async () => {
+  it('are counted without included ones', async () => {
     const cli = testCli();
     await cli.given('Viewer', { roles: ['VIEWER'] });
     const { stdout } = await cli.run(['apikey', 'show', 'Viewer']);

@@ -40,7 +40,7 @@ describeOnEach('people who have no key, at a guarded service', () => {
     return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]!.toLowerCase() === name);
   };
 
-  it('are who their proxy says, as far as their groups may', async () => {
+  it('are identified by their proxy, with the permissions of their groups', async () => {
     assert.deepEqual([(await open(ADA)).status, valueOf('x-auth-key-name')], [200, ['ada']]);
     assert.deepEqual(valueOf('remote-user'), ['ada']);
     assert.equal((await open({ 'Remote-User': 'ada' })).status, 403);
@@ -114,7 +114,7 @@ describeOnEach('people who have no key, at a guarded service', () => {
     assert.deepEqual(trailers, ['X-Sum', '1']);
   });
 
-  it('a key wins over what a proxy says', async () => {
+  it("a key takes precedence over a proxy's headers", async () => {
     const page = await open({ ...ADA, authorization: `Bearer ${service.secret}` });
     assert.equal(page.status, 200);
     assert.notDeepEqual(valueOf('x-auth-key-name'), ['ada']);

@@ -100,7 +100,7 @@ describeOnEach('signing in at a guarded service', () => {
     assert.deepEqual(got, []);
   });
 
-  it('offers Basic to programs and to who opens a page in a frame, not to scripts and images of a page', async () => {
+  it('offers Basic to programs and to pages in a frame, but not to scripts and images of a page', async () => {
     const offered = async (headers: Record<string, string>) =>
       (await browse(`${service.url}/`, { headers })).headers['www-authenticate'];
     const [full, quiet] = ['Basic realm="svc-api", charset="UTF-8", Bearer realm="svc-api"', 'Bearer realm="svc-api"'];
@@ -197,7 +197,7 @@ describeOnEach('signing in at a guarded service', () => {
     assert.equal(await statusAt(at('wiki.example.org')), 200, 'it goes on where it was begun');
   });
 
-  it('leads back to the same host alone', async () => {
+  it('leads back only to the same host', async () => {
     for (const to of [
       'https://evil.example/',
       '//evil.example',
@@ -320,7 +320,7 @@ describeOnEach('signing in at a guarded service', () => {
     assert.ok(isSignInPage(await open('/', other)));
   });
 
-  it('counts what is sent by a WebSocket as a use of the session, as long as that is open', async () => {
+  it('counts WebSocket messages as uses of the session, while the WebSocket is open', async () => {
     const cookie = await signIn();
     const socket = await openSocket(cookie);
     const token = tokenAt(new SeenOrigin(service.url), /[\w-]{43}/.exec(cookie)![0]);
@@ -370,7 +370,7 @@ describeOnEach('signing in at a guarded service', () => {
     others.socket.destroy();
   });
 
-  it('says to a person what their key lacks, with a way out, and to programs what it says to all', async () => {
+  it('tells people what their key lacks, with a way out, and answers programs as usual', async () => {
     const { secret } = await createPrincipal(service.keys, { name: 'Guest', roles: ['GUEST'] });
     const cookie = cookiesOf(await sendKey(service.url, secret));
     const page = await open('/', cookie);

@@ -183,7 +183,7 @@ describe('a key with all fields', () => {
     export: exportLine,
   };
   for (const [maker, make] of Object.entries(makers))
-    it(`is whole after ${maker}, wherever it is read`, async () => {
+    it(`is complete after ${maker}, wherever it is read`, async () => {
       await make();
       for (const [reader, read] of Object.entries(readers)) assert.deepEqual(given(await read()), VALUES, reader);
     });

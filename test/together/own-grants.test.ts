@@ -67,7 +67,7 @@ describe('the resources and roles of svc-api.yaml', () => {
     assert.match((await run(['create', 'Wrong', '--roles', 'EDITORS'])).stderr, /Did you mean EDITOR\?/);
   });
 
-  it('are those of --config, then of SVC_API_CONFIG, then of the user', async () => {
+  it('come from --config, then SVC_API_CONFIG, then the user', async () => {
     const [one, two] = [join(folder, 'one.yaml'), join(folder, 'two.yaml')];
     writeFileSync(one, 'resources: [ONE]');
     writeFileSync(two, 'resources: [TWO]');

@@ -67,7 +67,7 @@ describe('a prefix of an installation', () => {
     assert.ok(shown.stdout.includes(key.slice(0, 18)));
   });
 
-  it('is that of keys which a server creates, and of what it logs and answers', async () => {
+  it('is that of keys created by a server, and of its logs and answers', async () => {
     const keys = await openKeys({ database: tempStore(), prefix: 'acme' });
     const server = await listen({ app: await createApp({ keys }), host: '127.0.0.1', port: 0 });
     try {

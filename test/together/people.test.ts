@@ -26,7 +26,7 @@ describeOnEach('a person, for other features,', () => {
   const principal = async (of: ApiKey) => principalOf(await chainOf(of), test.keys.catalog);
   const found = async (id: string) => (await test.keys.findById(id, OPERATOR))!;
 
-  it('who is granted nothing any more, has nothing, no session, and nothing by what they made', async () => {
+  it('who has no grants any more has nothing, no session, and nothing through their keys', async () => {
     const grants = grantsOf({ admins: ['ADMIN'] }, ['admins']);
     const { apiKey, digest } = (await test.keys.feature(People).signIn(ADA, grants))!;
     const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(apiKey));
@@ -49,7 +49,7 @@ describeOnEach('a person, for other features,', () => {
     assert.equal(await test.keys.feature(Sessions).find(token), undefined);
   });
 
-  it('who was deleted comes back as a new person, without what they had made', async () => {
+  it('who was deleted comes back as a new person, without their former keys', async () => {
     const { apiKey, digest } = (await signIn())!;
     const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(apiKey));
     const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);

@@ -63,13 +63,13 @@ describe('the policy of svc-api.yaml', () => {
     assert.deepEqual((await passes('list')).match(/^\w+/gm), ['New']);
   });
 
-  it('says so as JSON, with its code', async () => {
+  it('is reported as JSON, with its code', async () => {
     const { code, stdout } = await run(['create', 'New', '--roles', 'VIEWER', '--json']);
     const { error, code: name } = JSON.parse(stdout) as { error: string; code: string };
     assert.deepEqual([code, name, error.includes('(requireExpiry: true)')], [1, 'POLICY_VIOLATED', true]);
   });
 
-  it('wants an end of keys that are adopted, and of those that applications ask for', async () => {
+  it('requires an expiry for adopted keys, and for keys that applications request', async () => {
     const keys = await openKeys({ database: cli.database });
     try {
       const { principal } = await createPrincipal(keys, { name: 'Creator', roles: ['ADMIN'] });

@@ -31,7 +31,7 @@ describe('the policy over HTTP', () => {
   });
   afterEach(() => test.stop());
 
-  it('refuses what it forbids with its code, the rule and its value, and lets all else pass', async () => {
+  it('refuses violations with a code, the rule and its value, and lets all else pass', async () => {
     const create = (input: string) => errorOf(`mutation { createApiKey(input: { ${input} }) { key } }`);
     const lower = 'name: "Lower", roles: [VIEWER], expiresIn: "1d"';
     assert.equal(await create(lower), undefined);
@@ -57,7 +57,7 @@ describe('the policy over HTTP', () => {
     );
   });
 
-  it('lets keys be disabled and rotated, and none be enabled that breaks it', async () => {
+  it('lets keys be disabled and rotated, but not enabled in violation of it', async () => {
     const { apiKey: key } = await test.keys.create({ name: 'Strong', roles: ['ADMIN'], expiresIn: '1d' }, OPERATOR);
     const enable = (enabled: boolean) =>
       errorOf(`mutation { setApiKeyEnabled(id: "${key.id}", enabled: ${enabled}) { id } }`);

@@ -154,7 +154,7 @@ describe('commands by a server', () => {
       await answersEqually(args);
   });
 
-  it('may do what their key may, and say what it lacks', async () => {
+  it('have the permissions of their key, and report missing ones', async () => {
     await cli.given('CI');
     const limited = await asKey({ permissions: ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN', 'PERMISSION:READ_ANY'] });
     const refused = async (code: string, message: RegExp, ...args: string[]) => {
@@ -223,7 +223,7 @@ describe('commands by a server', () => {
     });
   }
 
-  it('know the resources and roles of the server, and not those of this machine', async () => {
+  it('use the resources and roles of the server, and not those of this machine', async () => {
     const service = await startTestService({ resources: ['WIKI'], roles: { EDITOR: ['WIKI:READ_ANY'] } });
     try {
       service.time.now = Date.now();

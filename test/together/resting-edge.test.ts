@@ -99,7 +99,7 @@ describe('an edge without requests', () => {
       await until(async () => (await check(secret)) === 'ok');
     });
 
-    it('it has a lease from when it asks for one alone, however long it has rested', async () => {
+    it('it has a lease from its request on only, however long it has rested', async () => {
       await until(() =>
         edgesOf(test.keys)
           .list()

@@ -88,7 +88,7 @@ describe('the credentials of an upstream', () => {
     fetch(url, { headers: { authorization: `Bearer ${service.secret}`, ...headers }, redirect: 'manual' });
   const guarding = (send: readonly SentCredential[]) => service.beside({ send, log, watchers: [requestLog(log)] });
 
-  it('stand in a header, in place of what the caller sends in it, however that is written', async () => {
+  it('are in a header, in place of what the caller sends in it, in any spelling', async () => {
     const url = await guarding([inHeader()]);
     await get(url, { 'x-api-key': 'forged', x_api_key: 'forged', accept: 'text/html' });
     assert.deepEqual(
@@ -114,7 +114,7 @@ describe('the credentials of an upstream', () => {
     assert.ok(!said.includes(pair) && said.includes(`Basic ${'*'.repeat(pair.length)}`), said);
   });
 
-  it('stand in the query, in place of what the caller sends by that name, however that is written', async () => {
+  it('are in the query, in place of what the caller sends by that name, in any spelling', async () => {
     const url = await guarding([inHeader({ in: 'query', name: 'apikey' })]);
     const own = `apikey=${encodeURIComponent(SECRET)}`;
     for (const [target, passed] of [
@@ -221,7 +221,7 @@ describe('the credentials of an upstream', () => {
       assert.equal(await (await get(`${url}/identity`)).text(), '*'.repeat(SECRET.length));
     });
 
-    it('in parts, as none is asked for unless the operator says so', async () => {
+    it('in ranges, which are not requested unless the operator says so', async () => {
       const parts = { range: 'bytes=9-19', 'if-range': '"a"', 'request-range': 'bytes=9-19', x_a: '1' };
       const rangesOf = () => ['range', 'if-range', 'request-range', 'x_a'].map((name) => got.headers[name]);
       await get(`${url}/echo`, parts);
@@ -232,7 +232,7 @@ describe('the credentials of an upstream', () => {
       assert.deepEqual(rangesOf(), Object.values(parts));
     });
 
-    it('compressed, as none is asked for', async () => {
+    it('compressed, which is not requested', async () => {
       await get(`${url}/echo`, { 'accept-encoding': 'gzip, br' });
       assert.equal(got.headers['accept-encoding'], 'identity');
     });

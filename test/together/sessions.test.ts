@@ -12,7 +12,7 @@ import { createPrincipal, openTestKeys } from '../support/keys.ts';
 import { tempFolder } from '../support/temp.ts';
 
 describe('a backup', () => {
-  it('has nothing of what is under way, such as the sessions of people who may sign out', async () => {
+  it('has no temporary state, such as the sessions of people who may sign out', async () => {
     const [cli, path] = [testCli(), join(tempFolder(), 'backup.sqlite')];
     const { id } = await cli.given('A');
     await withKeys({ database: cli.database }, (keys) => keys.feature(Sessions).begin(id, 'digest'));

@@ -89,7 +89,7 @@ describe('metrics of edges', () => {
     await test.stop();
   });
 
-  it('say at the edge what it has, and for how long it is right', async () => {
+  it('report at the edge its keys, and for how long they are valid', async () => {
     for (const name of ['One', 'Two', 'Three']) await create(name);
     await taken();
     const found = await scrape(ofEdge);
@@ -105,7 +105,7 @@ describe('metrics of edges', () => {
     assert.equal(later('edge_keys'), 4);
   });
 
-  it('count at the edge what it has accepted, and what it has refused and why', async () => {
+  it('count at the edge accepted and refused keys, with the reasons', async () => {
     const { key: good } = await create('Good');
     const { key: off, apiKey: disabled } = await create('Disabled');
     // The edge uses the machine's clock, so keys that have expired by it are created earlier.

@@ -21,7 +21,7 @@ async function metricsAtRest(metrics: Metrics): Promise<Map<string, Family>> {
 }
 
 describe('metrics of a guard', () => {
-  it('count what a guard passes on by upstream and status, and say which upstream fails', async () => {
+  it('count forwarded requests by upstream and status, and report which upstream fails', async () => {
     const metrics = new Metrics();
     let status = 200;
     const guarded = await startGuarded((_, outgoing) => outgoing.writeHead(status).end(), {
@@ -79,7 +79,7 @@ describe('the request log of a guard', () => {
 });
 
 describe('a guard that does not trace a request', () => {
-  it('tells the service not to trace it either, and leaves a caller that says so its headers', async () => {
+  it('tells the service not to trace it either, and leaves the headers of a caller that says so', async () => {
     const receiver = await startOtlpReceiver();
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_TRACES_SAMPLER: 'always_off' };
     const traces = new Traces((await startSdk(env, NO_LOG))!);

@@ -9,7 +9,7 @@ import { openTestKeys } from '../support/keys.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
 
 describe('metrics of notices', () => {
-  it('count them, once there is a webhook: attempts by their result, what waits, and what was given up', async () => {
+  it('count them, once there is a webhook: attempts by result, waiting and dropped ones', async () => {
     const metrics = new Metrics();
     const test = await openTestKeys({ asServer: true });
     const scrape = async () => parseExposition(await metrics.text());

@@ -135,7 +135,7 @@ describe('a command that does not exist', () => {
     assert.deepEqual([JSON.parse(stdout), code], [{ error, code: 'USAGE' }, 2]);
   });
 
-  it('is one JSON object also where help is asked for, and with --json alone', async () => {
+  it('is one JSON object also if help is requested, and with --json alone', async () => {
     for (const args of [['help', 'lst', '--json'], ['--json'], ['--json', '--nope']]) {
       const { stdout, stderr, code } = await runProgramHere(args);
       const { error, code: name, ...others } = JSON.parse(stdout) as Record<string, string>;

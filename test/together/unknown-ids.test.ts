@@ -24,14 +24,14 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 /** Placeholders for required arguments that are not ids. */
 const VALUES: Record<string, string> = { Int: '1', Boolean: 'false', DateTime: '"2026-01-01T00:00:00Z"' };
 
-describeOnEach('what is no id', () => {
+describeOnEach('an invalid id', () => {
   let test: TestService;
   before(async () => {
     test = await startTestService();
   });
   after(() => test.stop());
 
-  it('is one that no key has, wherever GraphQL takes an id, and fails nothing', async () => {
+  it('is treated as an unknown one, wherever GraphQL takes an id, and fails nothing', async () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const { body } = await query(test.url, secret, getIntrospectionQuery());
     const schema = buildClientSchema(body.data as unknown as IntrospectionQuery);

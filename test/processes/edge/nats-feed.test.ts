@@ -122,7 +122,7 @@ describeOnEach('a feed by NATS', (dialect) => {
   // The rest is between NATS and the edges, and does not depend on the store.
   if (dialect === 'postgres') return;
 
-  it('gives no lease while NATS is away, and loses nothing of what was changed meanwhile', async () => {
+  it('gives no lease while NATS is away, and loses no changes made meanwhile', async () => {
     const { apiKey, key } = await create('Key');
     const edge = await follow({}, { leaseMs: LEASE_MS });
     await until(async () => (await check(edge, key)) === 'ok');
@@ -334,7 +334,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await origin.stop();
   });
 
-  it('says at each edge up to where it was confirmed what it has taken', async () => {
+  it('shows for each edge up to where it has confirmed', async () => {
     await follow();
     const { connection } = await connectTo(settings());
     const asks = asksOver(connection);
@@ -356,7 +356,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await origin.stop();
   });
 
-  it('refuses an edge whose key has not EDGE:READ_ANY, or is none', async () => {
+  it('refuses an edge whose key is invalid or lacks EDGE:READ_ANY', async () => {
     const { key } = await create('Other');
     await assert.rejects(follow({ token: key }), { code: 'FORBIDDEN' });
     await assert.rejects(follow({ token: 'svc_nothing' }), { code: 'UNAUTHENTICATED' });

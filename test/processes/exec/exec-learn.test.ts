@@ -85,7 +85,7 @@ describe('exec --learn', () => {
     assert.deepEqual(keys, []);
   });
 
-  it('names the routes that let its requests pass, in whatever way', () => {
+  it('names the routes that let its requests pass, in any way', () => {
     const { code, stderr } = routed!;
     assert.equal(code, 3, stderr);
     assert.match(stderr, /--permissions DOCKER:READ_ANY\n/);
@@ -95,7 +95,7 @@ describe('exec --learn', () => {
     );
   });
 
-  it('says so where no server has seen the key', () => {
+  it('reports that no server has seen the key', () => {
     assert.deepEqual([unused.code, unused.stderr], [0, '"node" did not use its key: no server received it.\n']);
   });
 });

@@ -189,7 +189,7 @@ describe('apikey exec on a terminal', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('forwards what others send to it alone', async () => {
+  it('forwards signals that others send only to it', async () => {
     const running = start('sh', '-c', 'echo "parent $PPID."; read line');
     await running.see('parent ');
     await running.see('.');

@@ -50,7 +50,7 @@ describe('apikey exec', () => {
     database = tempStore();
   });
 
-  it('has a key while the command runs, and none after it', async () => {
+  it('has a key while the command runs, and none afterwards', async () => {
     const running = await startExec(database, ['sh', '-c', `${SAY_WHO}; read line`]);
     assert.match(running.secret, SECRET);
     assert.ok(await isAccepted(database, running.secret));
@@ -122,7 +122,7 @@ describe('apikey exec', () => {
     );
   });
 
-  it('gives the command its arguments as they are, whatever they look like', async () => {
+  it('gives the command its arguments unchanged, whatever they look like', async () => {
     const args = ['--json', '--help', '-h', '', 'a b', '--', '--', 'a b', '$API_KEY', '--roles=ADMIN', 'exec', 'é\n'];
     const { stdout, stderr, code } = await exec(database, [
       node,
@@ -149,7 +149,7 @@ describe('apikey exec', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('makes a key that says what it is for and expires after ten minutes', async () => {
+  it('makes a key that names its purpose and expires after ten minutes', async () => {
     const running = await startExec(database, ['/bin/sh', '-c', `${SAY_WHO}; read line # --token hidden`]);
     const [key] = await keysIn(database);
     running.process.stdin!.end('\n');
@@ -378,7 +378,7 @@ describe('apikey exec that is used wrongly', () => {
       /^Error: --env is .*\n {7}"x" is not a duration.*\n {7}An API key needs /,
     ],
   ] as const) {
-    it(`says so, runs nothing and makes no store: ${what}`, async () => {
+    it(`reports it, runs nothing and makes no store: ${what}`, async () => {
       const database = tempStore();
       const { stdout, stderr, code } = await testCli(database).run(['apikey', 'exec', ...args]);
       assert.equal(stdout, '');

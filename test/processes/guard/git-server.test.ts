@@ -77,7 +77,7 @@ describe('a git server behind the guard', () => {
     child.stdout.once('end', () => outgoing.end());
   }
 
-  it('takes pushes and gives clones to those with a key as the password', async () => {
+  it('accepts pushes and clones with a key as the password', async () => {
     const [one, other] = [join(folder, 'one'), join(folder, 'other')];
     const url = `${service.url}/repository.git`;
     await git('clone', '--quiet', url, one);

@@ -113,7 +113,7 @@ describe('guard', () => {
     for (const secret of [key, `${key}x`, ...cookie.match(/[\w-]{43}/g)!]) assert.ok(!stderr.includes(secret));
   });
 
-  it('knows in all of its processes who has begun a session or a task of an MCP server', async () => {
+  it('knows in all processes which key has begun a session or a task of an MCP server', async () => {
     const cli = testCli();
     const respond = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
       const { id } = JSON.parse(await text(incoming)) as { id: number };
@@ -235,7 +235,7 @@ describe('guard', () => {
     assert.equal((await end).code, 0);
   });
 
-  it('alone serves all upstreams of the configuration, and takes a changed one whole or not at all', async () => {
+  it('serves all upstreams of the configuration, and takes a changed one completely or not at all', async () => {
     const cli = testCli();
     const [file, secret] = ['svc-api.yaml', 'secret'].map((name) => join(tempFolder(), name)) as [string, string];
     let held: ServerResponse | undefined;
@@ -324,7 +324,7 @@ describe('guard', () => {
     assert.deepEqual([reply.statusCode, await text(reply)], [200, 'for Reader']);
   });
 
-  describe('says what is wrong, and creates no store', () => {
+  describe('reports errors, and creates no store', () => {
     const upstream = 'http://127.0.0.1:3000';
     const ways = 'Pass --resource, --permission or --any-key, or declare routes in svc-api.yaml.';
     for (const [what, args, code, message] of [

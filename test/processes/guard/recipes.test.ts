@@ -61,7 +61,7 @@ describe('recipes of examples/guard/README.md', () => {
     };
   }
 
-  it('Grafana: who may read sees panels, which ask by POST, and changes nothing', async () => {
+  it('Grafana: readers see panels, which query by POST, and cannot change anything', async () => {
     const got: string[] = [];
     const grafana = createServer((incoming, outgoing) => {
       got.push(`${incoming.method} ${incoming.url} of ${typeof incoming.headers['x-auth-key-id']}`);
@@ -87,7 +87,7 @@ describe('recipes of examples/guard/README.md', () => {
     grafana.closeAllConnections();
   });
 
-  it('Prometheus: who may read queries it by GET and POST, and reloads and deletes nothing', async function () {
+  it('Prometheus: readers query it by GET and POST, and cannot reload or delete anything', async function () {
     needsPrograms(this, 'prometheus');
     const [folder, port] = [tempFolder(), await freePort()];
     writeFileSync(join(folder, 'prometheus.yml'), 'scrape_configs: []\n');

@@ -28,7 +28,7 @@ describe('requests approve on a terminal', () => {
     return (JSON.parse(stdout) as { requests: { status: string }[] }).requests.map(({ status }) => status);
   };
 
-  it('shows who asks for what, and asks; Enter means No, and nothing is decided', async () => {
+  it('shows the application and its request, and asks; Enter means No, and nothing is decided', async () => {
     for (const shown of [
       'application   Grafana sync (grafana-sync)',
       'from          192.0.2.7',

@@ -19,7 +19,7 @@ describe('apikey --create on a terminal', () => {
     return (session = cliOnTerminal(['apikey', '--create', ...args], { SVC_API_DATABASE: cli.database }, stdoutTo));
   }
 
-  it('asks for everything on the terminal; stdout in a file has the secret alone', async () => {
+  it('asks for everything on the terminal; stdout in a file has only the secret', async () => {
     const cli = testCli();
     const file = join(tempFolder(), 'secret');
     const terminal = start(cli, [], file);
@@ -169,7 +169,7 @@ describe('apikey --create on a terminal', () => {
     assert.match(terminal.screen, /It expires \S+Z \(in 45 days\)\./);
   });
 
-  it('checks an end of its own as it is given', async () => {
+  it('checks a custom expiry as it is given', async () => {
     const cli = testCli();
     const terminal = start(cli, ['--name', 'Own', '--description', '']);
     await terminal.answer('? Roles', space);

@@ -56,7 +56,7 @@ describe('apikey --delete on a terminal', () => {
     assert.deepEqual(await namesIn(cli.database), ['Second']);
   });
 
-  it('deletes nothing when the answer is No, which Enter alone means', async () => {
+  it('deletes nothing when the answer is No, the default', async () => {
     const cli = await withKeys();
     const terminal = start(cli);
     await terminal.answer('? API keys to delete', space);
@@ -67,7 +67,7 @@ describe('apikey --delete on a terminal', () => {
     assert.deepEqual(await namesIn(cli.database), ['First', 'Second', 'Third']);
   });
 
-  it('says so, without failing, when nothing is chosen or there is nothing to choose from', async () => {
+  it('reports, without failing, that nothing is chosen or that there is nothing to choose from', async () => {
     const cli = await withKeys();
     const chosenNone = start(cli);
     await chosenNone.answer('? API keys to delete', enter);
@@ -110,7 +110,7 @@ describe('apikey --delete on a terminal', () => {
       return stdout.trimEnd().split('\n');
     };
 
-    it('searches as one types, and keeps what was chosen', async () => {
+    it('searches while typing, and keeps the choice', async () => {
       const terminal = start(cli);
       await terminal.see('More match: type to find them.');
       terminal.type('service 599');
@@ -142,7 +142,7 @@ describe('apikey --delete on a terminal', () => {
       assert.equal((await names()).length, 600);
     });
 
-    it('applies keys to what was searched for, however fast they are typed', async () => {
+    it('applies keys to the search results, however fast they are typed', async () => {
       const terminal = start(cli);
       await terminal.see('? API keys to delete');
       terminal.type(`Service 42${tab}${enter}`);

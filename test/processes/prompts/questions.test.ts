@@ -76,7 +76,7 @@ describe('on a terminal', () => {
     assert.equal((await keyNamed(cli.database, 'CI'))?.id, id);
   });
 
-  it('--yes deletes what is chosen', async () => {
+  it('--yes deletes the chosen keys', async () => {
     const cli = testCli();
     await cli.given('CI');
     const terminal = start(cli, ['apikey', '--delete', '--yes']);

@@ -95,7 +95,7 @@ describe('apikey scan', () => {
     };
   });
 
-  it('says where a key is, which it is, and whether it is live', async () => {
+  it('reports the place of a key, its name, and whether it is live', async () => {
     write('a/config.env', `# clé\nKEY=${secrets.off}\n\n  "${secrets.over}", "${secrets.unknown}"\n`);
     write('b.txt', secrets.replaced);
     write('c.txt', `no key: svc_abc_def\n${secrets.live.slice(0, -1)}\n`);
@@ -234,7 +234,7 @@ describe('apikey scan', () => {
     assert.deepEqual([files, unreadable], [1, []]);
   });
 
-  it('shows file names without control characters and secrets, and reads those that are no UTF-8', async () => {
+  it('shows file names without control characters and secrets, and reads those that are not UTF-8', async () => {
     write(`esc\u001b[31m\n${secrets.live}`, secrets.off);
     writeFileSync(Buffer.concat([Buffer.from(join(folder, 'latin')), Buffer.of(0xe9)]), secrets.off);
     assert.deepEqual(await pathsOf('.'), [`./esc<U+001B>[31m<U+000A>${prefixOf(secrets.live)}`, './latin\ufffd']);
@@ -289,7 +289,7 @@ describe('apikey scan', () => {
       await keys.close();
     });
 
-    it('counts in JSON what it has disabled', async () => {
+    it('counts in JSON the keys that it has disabled', async () => {
       write('keys', secrets.live);
       const { live, revoked, found, code } = await report(['--revoke', '.']);
       assert.deepEqual([live, revoked, found[0]!.status, code], [1, 1, 'ACTIVE', 3]);
@@ -335,7 +335,7 @@ describe('apikey scan', () => {
       assert.deepEqual([stderr, code], ['1 file read, 2 secrets found, 1 live key.\n', 3]);
     });
 
-    it('of TruffleHog is looked up, from stdin, beside files, and --revoke disables what it names', async () => {
+    it('of TruffleHog is looked up, from stdin, beside files, and --revoke disables the reported keys', async () => {
       const lines = [
         truffleHog({ Git: { commit: 'c0ffee', file: 'a.txt', email: 'a@b', line: 7 } }, secrets.live),
         truffleHog({ Filesystem: { file: 'b.txt' } }, secrets.unknown),
@@ -354,7 +354,7 @@ describe('apikey scan', () => {
       assert.deepEqual([live, revoked, files], [1, 1, 2]);
     });
 
-    it('that is none, or was redacted, is refused, and so is stdin twice', async () => {
+    it('that is invalid, or was redacted, is refused, and so is stdin twice', async () => {
       const redacted = JSON.stringify([gitleaks({ Secret: 'REDACTED', Match: 'KEY=REDACTED' })]);
       for (const [text, why] of [
         ['no report', /is not JSON/],

@@ -46,7 +46,7 @@ describe('a signal to apply --exec', () => {
   }
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) {
-    it(`ends the command, starts no other, and takes back what was not handed over: ${signal}`, async () => {
+    it(`ends the command, starts no other, and reverts keys that were not handed over: ${signal}`, async () => {
       test.declare('keys: [{name: Old, roles: [GUEST]}, {name: Later, roles: [GUEST], rotate: {every: 1d}}]');
       const { keys } = (await test.json()) as unknown as { keys: { key: string }[] };
       const older = `update api_keys set created_at = created_at - ${TWO_DAYS} where managed = 1`;

@@ -32,7 +32,7 @@ describe('the secrets of applied keys', () => {
     test.declare(TWO);
   });
 
-  it('go into files of the names of their keys, for their owner alone, whatever the umask', async () => {
+  it('go into files named after their keys, readable only by their owner, whatever the umask', async () => {
     const args = ['apikey', 'apply', '-f', test.file, '--secrets-dir', test.secrets, '--json'];
     const shell = spawn('bash', ['-c', 'umask 000; exec "$@"', 'bash', process.execPath, BIN, ...args], {
       env: cleanEnv({ SVC_API_DATABASE: test.cli.database }),

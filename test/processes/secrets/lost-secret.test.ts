@@ -60,7 +60,7 @@ describe('a secret that cannot be written out', () => {
     assert.deepEqual(await namesIn(cli.database), ['Lost']);
   });
 
-  it('concerns secrets alone: other results may go nowhere', async () => {
+  it('is an error only for secrets: other results may go nowhere', async () => {
     const cli = testCli();
     await cli.given('CI');
     // Write-only, as a shell opens it. "ignore" opens it for reading and writing, like Python's DEVNULL and systemd's
@@ -98,7 +98,7 @@ describe('a secret that cannot be written out', () => {
 });
 
 describe('the secret on its way', () => {
-  it('fills a variable in a shell, alone', async () => {
+  it('fills a variable in a shell with nothing else', async () => {
     const cli = testCli();
     const { stdout, code } = await create(cli, 'KEY=$("$@" 2> /dev/null) && printf "[%s]" "$KEY"');
     assert.match(stdout, /^\[svc_\w+\]$/);

@@ -59,7 +59,7 @@ describe('where serve listens', () => {
     assert.throws(() => addressOf({}, env), both('SVC_API_SOCKET', 'SVC_API_PORT'));
   });
 
-  it('has a certificate with its key, by flags or environment, but none on a socket', () => {
+  it('has a certificate with its key, by flags or environment, but not on a socket', () => {
     const filesOf = (flags: Record<string, string>, env: NodeJS.ProcessEnv = {}) =>
       readCertificateFiles({ ...NONE, ...flags }, env, addressOf(flags, env));
     assert.equal(filesOf({}), undefined);
@@ -199,7 +199,7 @@ describe('serve', () => {
     assert.equal(await stop(), 0);
   });
 
-  it('speaks TLS by the certificate that the flags name, whatever svc-api.yaml says', async () => {
+  it('speaks TLS with the certificate of the flags, whatever svc-api.yaml says', async () => {
     const pair = pairOf('other');
     const { cert, key } = writePair(pair);
     const config = configWith(pairOf('first'));

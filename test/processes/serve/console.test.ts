@@ -14,7 +14,7 @@ describe('the console', () => {
     for (const child of started) child.kill('SIGKILL');
   });
 
-  it('stays empty, whatever a server is asked', async () => {
+  it('stays empty, whatever requests a server gets', async () => {
     const child = spawn(process.execPath, [CHILD], { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnv() });
     started.push(child);
     const end = finished(child);

@@ -80,7 +80,7 @@ describe('serve, while its configuration changes', () => {
     assert.equal(said(REFUSED).length, 1);
   });
 
-  it('takes it in all workers or in none; one that starts later has what the others have', async () => {
+  it('takes it in all workers or in none; one that starts later has the same', async () => {
     const url = await start('--workers', '2');
     await until(() => said('listening').length === 2);
     const key = await keyOf('--roles', 'EDITOR');

@@ -209,7 +209,7 @@ describe('serve', () => {
     assert.equal((JSON.parse(stdout) as { keys: object[] }).keys.length, 2);
   });
 
-  it('says what is wrong with an address that is not available', async () => {
+  it('explains why an address is not available', async () => {
     // Unreferenced, so that it need not be closed if an assertion fails.
     const other = createServer().listen(0, '127.0.0.1').unref();
     await once(other, 'listening');

@@ -81,7 +81,7 @@ describe('serve as a service of the type notify', () => {
     other.stop();
   });
 
-  it('says so no more often than it can be said, and stops in time', async () => {
+  it('reports no more often than possible, and stops in time', async () => {
     const folder = tempFolder();
     // Slower than the watchdog's interval.
     writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\necho "$1" >> ${folder}/said\nsleep 0.2\n`, {
@@ -112,7 +112,7 @@ describe('serve as a service of the type notify', () => {
       );
     });
 
-  it('serves where it cannot say so, and logs that once', async () => {
+  it('serves if it cannot report that, and logs that once', async () => {
     const child = start([], { PATH: tempFolder() });
     const end = finished(child);
     const url = await formatUrl(child);
@@ -151,7 +151,7 @@ describe('serve on a socket that it is handed', () => {
   });
 
   for (const workers of ['1', '2']) {
-    it(`leaves a Unix socket to who has opened it, and knows its path: --workers ${workers}`, async () => {
+    it(`leaves a Unix socket to its owner, and knows its path: --workers ${workers}`, async () => {
       const cli = testCli();
       const path = join(tempFolder(), 'api.sock');
       const socket = openSocket(path);
@@ -188,7 +188,7 @@ describe('serve on a socket that it is handed', () => {
   });
 
   for (const workers of ['1', '2']) {
-    it(`says what is wrong with what is none: --workers ${workers}`, async () => {
+    it(`reports an invalid one: --workers ${workers}`, async () => {
       const script = 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@" 3< /dev/null';
       const args = [BIN, 'serve', '--workers', workers, '--database', testCli().database];
       const { code, stderr } = await finished(

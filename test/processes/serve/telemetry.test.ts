@@ -55,8 +55,8 @@ async function start(
 const answered = (families: Map<string, Family>) =>
   valueOf(families, 'svc_api_requests_total', { endpoint: 'graphql', code: '200' }) ?? 0;
 
-describe('what tunes serve', () => {
-  it('is said by the configuration, a variable before that, and a flag before both', async () => {
+describe('a setting of serve', () => {
+  it('comes from the configuration, a variable before that, and a flag before both', async () => {
     const config = join(tempFolder(), 'svc-api.yaml');
     writeFileSync(config, 'server: { keepAlive: 70, metricsHost: 127.0.0.2 }\n', { mode: 0o600 });
     const place = ['--config', config, '--metrics-port', '0'];
@@ -130,7 +130,7 @@ describe('what operators see of serve', () => {
     await stopReceivers();
   });
 
-  it('is a line for each request with --request-log, and none without', async () => {
+  it('is a line for each request with --request-log, and no line without', async () => {
     const server = await start([], { env: { SVC_API_REQUEST_LOG: '1' } });
     await server.ask();
     await until(() => server.lines.some(({ msg }) => msg === 'request'));
@@ -188,7 +188,7 @@ describe('what operators see of serve', () => {
       assert.ok(attempts > 0 && attempts < 6 * processes, `${attempts} attempts`);
     });
 
-  it('is traced where the variables of OpenTelemetry say so, up to the last request', async () => {
+  it('is traced as the variables of OpenTelemetry say, up to the last request', async () => {
     const receiver = await startOtlpReceiver();
     const server = await start([], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url } });
     assert.equal(await server.ask(), 200);

@@ -209,7 +209,7 @@ describe('opening as a store', () => {
   }
 });
 
-describe('a user who may not', () => {
+describe('a user without permission to', () => {
   /** A store in a folder that the user can enter, with these modes. */
   async function storeFor(folderMode: number, fileMode: number): Promise<string> {
     const path = tempStore();
@@ -261,7 +261,7 @@ describe('a user who may not', () => {
     assert.equal(found, 1);
   });
 
-  it('write the file system gets STORE_READONLY, with what it is', async function () {
+  it('write the file system gets STORE_READONLY, with the reason', async function () {
     const folder = tempFolder();
     const path = join(folder, 'keys.sqlite');
     copyFileSync(await storeWithKeys(), path);
@@ -280,7 +280,7 @@ describe('a user who may not', () => {
     }
   });
 
-  it('write the folder gets an error that says so', async () => {
+  it('write the folder gets an error that explains it', async () => {
     const path = await storeFor(0o555, 0o600);
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.ok(code === 'STORE_READONLY' || code === 'STORE_UNAVAILABLE', String(code));
@@ -289,7 +289,7 @@ describe('a user who may not', () => {
 });
 
 describe('a store that cannot grow', () => {
-  it('is STORE_FULL, and holds what it held', async () => {
+  it('is STORE_FULL, and keeps its content', async () => {
     const path = await storeWithKeys(3);
     const before = readFileSync(path);
     assertCliFailure(

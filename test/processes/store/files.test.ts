@@ -77,7 +77,7 @@ describe("the store's files", () => {
 });
 
 describe('a store', () => {
-  it('says whether it was made just now', async () => {
+  it('knows whether it was just created', async () => {
     const path = tempStore();
     const first = await openStore({ database: path });
     const second = await openStore({ database: path });

@@ -150,7 +150,7 @@ describeOn('postgres', 'a store that listens', () => {
     assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
   });
 
-  it('forgets all keys at a change that names none: a table that is emptied', async () => {
+  it('forgets all keys at a change without a key: an emptied table', async () => {
     const { key: secret } = await create(other);
     await remember(secret);
     await changeDirectly(database, 'truncate api_keys cascade');

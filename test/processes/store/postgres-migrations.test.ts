@@ -33,7 +33,7 @@ describeOn('postgres', 'the tables of a store', () => {
     for (const store of stores) await store.close();
   });
 
-  it('are not made among those of another program that have their names', async () => {
+  it("are not made among another program's tables with the same names", async () => {
     const database = postgresStore();
     await changeDirectly(
       database,
@@ -58,7 +58,7 @@ describeOn('postgres', 'the tables of a store', () => {
     }
   });
 
-  it('are made beside those of another program that have other names', async () => {
+  it("are made beside another program's tables with other names", async () => {
     const database = postgresStore();
     await changeDirectly(
       database,

@@ -70,7 +70,7 @@ describeOn('postgres', 'three servers of one store, one of them with workers,', 
     }
   });
 
-  it('refuse it where one of them hung meanwhile, and wait no longer for that one than it trusts what it remembers', async () => {
+  it('refuse it even if one of them hung meanwhile, and wait for that one only as long as it trusts its cache', async () => {
     const { key: secret } = await cli.given('Hanging');
     await warm(secret);
     const [hanging] = servers as [ServeProcess];
@@ -80,7 +80,7 @@ describeOn('postgres', 'three servers of one store, one of them with workers,', 
     await allRefuse(secret);
   });
 
-  it('answer 503 where they are cut off from the database, rather than trust what they remember, and recover by themselves', async () => {
+  it('answer 503 while cut off from the database, rather than trust their cache, and recover by themselves', async () => {
     const { key: kept } = await cli.given('Kept');
     const { key: deleted } = await cli.given('Deleted');
     await warm(kept);

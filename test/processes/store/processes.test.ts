@@ -9,7 +9,7 @@ const create = (database: string, name: string) =>
 const answer = ({ stdout }: Finished) => JSON.parse(stdout) as { key?: string; code?: string };
 
 describe('processes that write at once', () => {
-  it('make a store that was not there and 6 keys in it, none failing', async () => {
+  it('create a missing store and 6 keys in it, without failures', async () => {
     const database = tempStore();
     const names = Array.from({ length: 6 }, (_, index) => `Key ${index}`);
     const results = await Promise.all(names.map((name) => create(database, name)));

@@ -100,7 +100,7 @@ describe('the URL of a PostgreSQL store', () => {
     assert.ok(readPostgresUrl('postgres:///db', { PGHOST: 'db.example' }).config.ssl);
   });
 
-  it("takes the mode of TLS and the certificates from libpq's variables, if it has none itself", () => {
+  it("takes the TLS mode and the certificates from libpq's variables, if it has none itself", () => {
     const read = (parameters: string, env: NodeJS.ProcessEnv) =>
       readPostgresUrl(`postgres://db.example/db${parameters}`, env).config.ssl;
     assert.equal(read('', { PGSSLMODE: 'disable' }), false);

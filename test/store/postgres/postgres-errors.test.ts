@@ -89,7 +89,7 @@ describeOn('postgres', 'a server', () => {
     });
   });
 
-  it('that only reads is STORE_READONLY for changes alone', async () => {
+  it('that is read-only is STORE_READONLY only for changes', async () => {
     const database = postgresStore();
     const { keys, store } = await openTestKeys({ asServer: true, database });
     await create(keys, 'CI');

@@ -5,7 +5,7 @@ import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';
 
 describe('a store in a file', () => {
-  it('tells whose a secret is without waiting, or why it is refused', async () => {
+  it('finds the key of a secret without waiting, or the reason of a refusal', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
     const { principal: creator } = await createPrincipal(keys, { name: 'Creator', roles: ['ADMIN'] });
     const created = await keys.create({ name: 'Created', roles: ['GUEST'] }, creator);

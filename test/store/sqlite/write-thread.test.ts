@@ -43,7 +43,7 @@ describe("the thread for a server's writes", () => {
     await store.close();
   });
 
-  it('keeps a program from ending while it writes, and no longer, whatever the options of the program', async () => {
+  it('keeps a program alive while it writes, and no longer, whatever the options of the program', async () => {
     const database = await migratedStore();
     const args = ['--input-type=module', '--eval', PROGRAM, database];
     const program = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: cleanEnv() });
