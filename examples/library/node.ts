@@ -4,7 +4,7 @@ import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
 
 const auth = bearerAuth({ keys: await openKeys(), credentials: ['bearer', { header: 'X-Api-Key' }] });
 const server = createServer((req, res) =>
-  // The third argument handles accepted requests only.
+  // The third argument handles accepted requests only. With `permission`, bearerAuth answers 403 itself.
   auth(req, res, () => {
     const { principal } = req as AuthenticatedRequest;
     if (principal.can('SERVICES:READ_ANY')) res.end(JSON.stringify({ by: principal.apiKey.name }));

@@ -25,6 +25,7 @@ describe(PAGE, () => {
     const fields = rateLimitFields([
       { limit: '100/m', count: 100, unit: 'm', remaining: 42, moreIn: 600_000 },
       { limit: '10000/month', count: 10_000, unit: 'month', remaining: 9321, moreIn: 259_200_000 },
+      { limit: '50000/budget', count: 50_000, unit: 'budget', remaining: 41_200, moreIn: Infinity },
     ]);
     const [shown] = blocksOf(PAGE, 'text');
     assert.equal(shown, `RateLimit-Policy: ${fields['RateLimit-Policy']}\nRateLimit: ${fields.RateLimit}\n`);

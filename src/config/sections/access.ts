@@ -68,7 +68,7 @@ export const resources = section({
     'Your own resources, in addition to the built-in ones: capital letters, digits and underscores, at most 64. VIEWER ' +
     'cannot read those that hold credentials.',
   otherwise: 'none',
-  page: 'reference.md',
+  page: '#resources-and-roles',
   schema: () =>
     v.pipe(
       v.array(resource),
@@ -86,7 +86,7 @@ export const builtinResources = section({
     '"shown" to offer the built-in resources after your own, or "hidden" to offer only your own. Hidden ones stay in ' +
     'force.',
   otherwise: 'shown',
-  page: 'reference.md',
+  page: '#resources-and-roles',
   schema: () => oneOf(BUILTIN_RESOURCES),
   into: (builtinResources) => ({ builtinResources }),
 });
