@@ -6,24 +6,22 @@ import type { OpenedService, StartService } from './configured-server.ts';
 /**
  * Wraps a service with the background work of features, which starts before requests and ends after them.
  * @param exported exports metrics of that work
- * @param stopMs how long work can take to stop, in milliseconds
  */
 export const withBackground =
   (
     start: StartService,
     context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'> | 'measure'>,
     exported?: TelemetryMetrics,
-    stopMs: number = STOP_MS,
   ): StartService =>
   async (opened, server) => {
     const running: { feature: OwnFeature; work: Background }[] = [];
     const stop = async () => {
       await Promise.all(
-        running.map(async ({ feature: { name }, work }) => {
+        running.map(async ({ feature, work }) => {
           try {
-            await inTime(work.stop(), stopMs);
+            await ofPlugin(feature, work.stop(), STOP_MS);
           } catch (error) {
-            context.log.error({ err: error, feature: name }, NOT_STOPPED);
+            context.log.error({ err: error, feature: feature.name }, NOT_STOPPED);
           }
         }),
       );
@@ -37,7 +35,7 @@ export const withBackground =
           exported?.add(name, metrics);
         };
         const given = { ...context, keys: opened.keys, config: opened.config, measure };
-        const work = await workOf(feature, 'background', () => ofPlugin(feature, background(given)));
+        const work = await workOf(feature, 'background', () => ofPlugin(feature, background(given), START_MS));
         if (typeof work?.stop !== 'function') throw invalidFeature(name, 'Its "background" must return { stop() {} }.');
         running.push({ feature, work });
       }
@@ -49,7 +47,7 @@ export const withBackground =
           const steps: { name: string; step: () => void | Promise<void> }[] = [];
           for (const { feature, work } of running) {
             if (!work.prepare) continue;
-            const step = await workOf(feature, 'prepare', () => ofPlugin(feature, work.prepare!(changed)));
+            const step = await workOf(feature, 'prepare', () => ofPlugin(feature, work.prepare!(changed), START_MS));
             if (typeof step !== 'function') throw invalidFeature(feature.name, 'Its "prepare" must return a function.');
             steps.push({ name: feature.name, step });
           }
@@ -76,14 +74,13 @@ export const withBackground =
 
 /** How long a plugin can take to start its work, and to prepare it, in milliseconds. The server waits meanwhile. */
 const START_MS = 10_000;
-
-/** Work that a plugin begins, with a time limit. */
-function ofPlugin<Result>(feature: OwnFeature, begun: Promise<Result>): Promise<Result> {
-  return isAdded(feature) ? inTime(begun, START_MS) : begun;
-}
-
-/** How long work can take to stop, in milliseconds. A server ends soon after a signal. */
+/** How long the work of a plugin can take to stop, in milliseconds. A server ends soon after a signal. */
 const STOP_MS = 5000;
+
+/** Work of a plugin with a time limit; that of svc-api has limits of its own. */
+async function ofPlugin<Result>(feature: OwnFeature, begun: Result | Promise<Result>, ms: number): Promise<Result> {
+  return isAdded(feature) ? inTime(begun, ms) : begun;
+}
 
 const NOT_GONE_ON = 'background work did not take the changed configuration';
 const NOT_STOPPED = 'work in the background did not stop as it should';

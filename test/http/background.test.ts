@@ -19,13 +19,12 @@ describe('work of features beside requests', () => {
     const features = [
       featureOf('broken', { prepare: async () => fail, stop: fail }),
       featureOf('silent', { stop() {} }),
-      featureOf('endless', { stop: () => new Promise(() => {}) }),
       featureOf('other', { prepare: async () => () => done.push('goes on'), stop: async () => done.push('stops') }),
     ];
     const served = { prepare: async () => () => {}, stop: async () => {} };
     const start = (async () => served) as unknown as StartService;
     const context = { features, log } as unknown as Parameters<typeof withBackground>[1];
-    const started = withBackground(start, context, undefined, 1);
+    const started = withBackground(start, context);
     const running = await started({} as OpenedService, { host: '127.0.0.1', port: 0 });
     await (
       await running.prepare({} as OpenedService)
@@ -37,7 +36,6 @@ describe('work of features beside requests', () => {
       [
         ['error', 'broken'],
         ['error', 'broken'],
-        ['error', 'endless'],
       ],
     );
   });

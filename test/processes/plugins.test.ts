@@ -478,7 +478,10 @@ describe('a plugin with fields of keys', () => {
             }
             return () => note(\`goes on by \${changed.config.limits.failedCredentials}\`);
           },
-          stop: async () => note('stopped'),
+          stop: () => {
+            note('stopped');
+            return new Promise(() => {});
+          },
         };
       } }`,
     );
@@ -504,6 +507,7 @@ describe('a plugin with fields of keys', () => {
     }
     const expected = ['started by 20/m', 'has its turn', 'refuses 1/m', 'goes on by 5/m', 'stopped'];
     assert.deepEqual([...new Set(notes())], expected);
+    assert.match(serve.log, /svc-api-pulse.*did not stop as it should/);
   });
 
   it('that has an endpoint at the path of another one is refused by name', async () => {
