@@ -77,7 +77,7 @@ export const KEY_ERRORS = defineErrors({
   LIMIT_EXCEEDED: {
     exit: null,
     graphql: true,
-    meaning: 'A GraphQL document exceeds a limit. Over GraphQL only.',
+    meaning: 'A GraphQL document exceeds a limit.',
     causes: ['it has too many fields, levels or fragments'],
     remedy: 'Ask for less in one request. See [the limits](http.md#limits).',
   },
