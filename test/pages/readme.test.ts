@@ -60,7 +60,7 @@ describe(PAGE, () => {
 
       it('has a first command that prints what the page shows, and then says that the name is taken', async () => {
         const withoutSecret = (text: string) => text.replaceAll(/svc_\w{12}_\w*…?/g, 'svc_…');
-        const command = blockWith('--name "CI deploy"', PAGE);
+        const command = blockWith('create "CI deploy"', PAGE);
         const shown = blockWith('Created API key', PAGE, 'text');
         const printed = await paste(terminal, command, 'all created');
         assert.ok(withoutSecret(printed).includes(withoutSecret(shown)), printed);

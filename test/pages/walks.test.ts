@@ -52,7 +52,7 @@ describe('pages that are followed from top to bottom', () => {
       for (const statement of blockWith('create database', page, 'sql').trim().split('\n')) await psql.query(statement);
       await walk(page, new Machine(), {
         setup: 'for each in One Two; do svc-api apikey create $each --roles GUEST; done',
-        adapt: (text) => text.replace('svc@db.internal/keys', `svc@localhost:${port}/keys?host=${folder}`),
+        adapt: (text) => text.replace('svc@db.internal/keys?', `svc@localhost:${port}/keys?host=${folder}&`),
       });
     } finally {
       await psql.end();

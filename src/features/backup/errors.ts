@@ -35,7 +35,7 @@ export const errors = defineErrors({
     ],
     remedy:
       'Check the path first. `--force` restores the backup as it is: every key that was deleted or ' +
-      'disabled since then works again. See [Restoring](backup.md#into-a-new-store-or-without-a-comparison).',
+      'disabled since then works again. See [Restoring](backup.md#on-a-new-machine-or-without-a-comparison).',
   },
   RESTORE_OUTDATED: {
     meaning: 'Keys were changed while the backup was compared with the store. Nothing was restored.',
