@@ -15,6 +15,15 @@ import { createStore } from './store-access.ts';
 import { isLocked, isMixedUp, isSqliteFailure, sqliteError } from './sqlite-errors.ts';
 import { requireDriver } from './database.ts';
 
+/** True if there is no store at a path. `createStore` says what is wrong with a path that cannot be read. */
+function isNew(path: string): boolean {
+  try {
+    return !storeFileExists(path);
+  } catch {
+    return false;
+  }
+}
+
 /** Twice the time that an idle server can take to notice that its file was replaced, in milliseconds. */
 const REPLACED_WAIT_MS = 2000;
 /** How often an idle connection checks whether its files are still there. */
@@ -76,7 +85,7 @@ export class SqliteConnection implements Connection {
     requireDriver();
     let connection;
     try {
-      if (!mustExist && !storeFileExists(path)) await tryMigrations(features);
+      if (!mustExist && isNew(path)) await tryMigrations(features);
       const created = !mustExist && createStore(path);
       connection = new SqliteConnection(path, created, { lockWaitMs, writeWaitMs, busyTimeoutMs, features });
       await connection.#open(mustExist);
