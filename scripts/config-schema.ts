@@ -1,4 +1,5 @@
 import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema';
+import { SCHEMA_FIELD } from '../src/config/patterns.ts';
 import type { About, Schema } from '../src/config/schema.ts';
 import { allSections } from '../src/config/read-config.ts';
 import type { Section, SectionContext } from '../src/config/section.ts';
@@ -54,7 +55,7 @@ export function configSchema(): string {
     type: ['object', 'null'],
     additionalProperties: false,
     properties: {
-      $schema: { type: 'string', description: 'The location of this schema, for editors.' },
+      $schema: SCHEMA_FIELD,
       ...Object.fromEntries(sections),
     },
     // A header for signing people in needs a trusted proxy.

@@ -1,5 +1,8 @@
 import { LIMIT_SECONDS } from '../keys/basics/index.ts';
 
+/** The field that tells editors the schema of a file. */
+export const SCHEMA_FIELD = { type: 'string', description: 'The location of this schema, for editors.' };
+
 /** The form of a limit with one of these units. */
 export function limitWith(units: readonly string[], examples: readonly string[]) {
   return { type: 'string', pattern: `^\\s*\\d{1,12} */ *(?:${units.join('|')})\\s*$`, examples };

@@ -68,13 +68,8 @@ export interface NamedCommands {
 /** The commands of our own program. */
 export const OWN_COMMANDS: NamedCommands = { create: 'svc-api apikey create', login: 'svc-api login' };
 
-/** @param at the path of the page, as a URL has it */
-const pageWith = (
-  at: string,
-  links: readonly HomeLink[],
-  { create }: NamedCommands,
-  root = withoutSlash(at),
-) => `<!doctype html>
+/** @param at the path of the page, as a URL has it @param root the same without a slash at its end */
+const pageWith = (at: string, root: string, links: readonly HomeLink[], { create }: NamedCommands) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -135,7 +130,7 @@ export function addHomePage(
   app: Hono<BearerEnv>,
   { links, commands }: { links: readonly HomeLink[]; commands: NamedCommands },
 ): void {
-  const page = (at: string): Reply => ({ ...HTML, text: pageWith(at, links, commands) });
+  const page = (at: string): Reply => ({ ...HTML, text: pageWith(at, withoutSlash(at), links, commands) });
   const json = (root: string): Reply =>
     jsonReply(
       {
@@ -151,7 +146,7 @@ export function addHomePage(
   app.get('/', (c) => {
     const accept = c.req.header('accept') ?? '*/*';
     const best = new Negotiator({ headers: { accept } }).mediaType([JSON_TYPE, 'text/html']);
-    // The URL has no characters that HTML would take for more than text.
+    // A URL escapes the characters that begin a tag or end an attribute.
     const at = new URL(c.req.url).pathname;
     return respond(c, best === 'text/html' ? page(at) : json(withoutSlash(at)));
   });

@@ -33,11 +33,11 @@ class World {
   readonly random: Random;
   /** All secrets ever made, by public id. */
   readonly secrets = new Map<string, string>();
-  /** Public ids of the secrets that the thief can have. */
+  /** Public ids of the secrets that the thief could have. */
   readonly stolen = new Set<string>();
   /** The id of the key that made a secret, by the secret's public id. */
   readonly makers = new Map<string, string>();
-  /** What the thief granted to keys, by id. */
+  /** Grants that the thief gave to keys, by id. */
   readonly given = new Map<string, Set<Permission>>();
   /** The expiry of keys before the thief changed it. */
   readonly ends = new Map<string, number | null>();

@@ -33,7 +33,7 @@ describeOnEach('any change of keys', (dialect) => {
   });
   const open = (database: string) => openTestKeys({ database });
 
-  /** What a process that caches keys answers for each secret. */
+  /** The answers of a process that caches keys, for each secret. */
   const remembered = async () => {
     const answers = [];
     for (const secret of secrets) {
@@ -42,7 +42,7 @@ describeOnEach('any change of keys', (dialect) => {
     }
     return answers;
   };
-  /** What an uncached process answers. */
+  /** The answer of a process without a cache. */
   const asked = async () => {
     const answers = [];
     for (const secret of secrets) {

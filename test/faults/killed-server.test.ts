@@ -10,7 +10,7 @@ const CLIENTS = 4;
 
 /** The changes that a server has confirmed: secrets by key name. */
 interface Answered {
-  /** Created, and not yet requested to be deleted: an unconfirmed deletion can still have happened. */
+  /** Created, and not yet requested to be deleted: an unconfirmed deletion has possibly happened. */
   readonly created: Map<string, string>;
   readonly deleted: Map<string, string>;
 }

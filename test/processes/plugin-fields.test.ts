@@ -153,7 +153,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 const NAMES = Object.keys(KINDS);
-/** What prompts say for kinds with a restricted format. */
+/** The hints in prompts for kinds with a restricted format. */
 const PROMPTED: Readonly<Record<string, string>> = {
   costCentre: ' <number>',
   share: ' <number>',

@@ -14,7 +14,7 @@ export function instructionsOf(path: string): [name: string, rest: string][] {
   return lines.filter((line) => /^[A-Z]/.test(line)).map((line) => [line.split(' ', 1)[0]!, line.replace(/^\S+ /, '')]);
 }
 
-/** What a container needs: the root file system, and the programs and variables of its Dockerfile. */
+/** The parts of a container: the root file system, and the programs and variables of its Dockerfile. */
 export interface Image {
   root: string;
   env: string[];

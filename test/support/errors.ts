@@ -7,7 +7,7 @@ import { ROOT } from './process.ts';
 const COMMANDS = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8');
 
 /**
- * What a failed command writes to stderr, without a terminal.
+ * The stderr of a failed command, without a terminal.
  * @param command the command whose usage is shown for the code USAGE
  * @param root the folder of the package
  */

@@ -113,8 +113,10 @@ describe('the resources and roles of svc-api.yaml', () => {
     assert.equal(disabled.stdout, 'API key "Leaked" is disabled\n');
     assert.match(
       disabled.stderr,
-      /^Warning: \S+svc-api\.yaml:1:13: .*\nKeys can be disabled and revoked all the same\.\n$/,
+      /^Warning: \S+svc-api\.yaml:1:13: .*\nKeys can be disabled, revoked and deleted all the same\.\n$/,
     );
+    const planned = await must(['delete', 'Other', '--dry-run']);
+    assert.match(planned.stderr, /all the same/);
     await must(['delete', 'Other']);
   });
 });

@@ -43,7 +43,7 @@ interface Sent {
   readonly host?: readonly string[];
 }
 
-/** Who answers. The server itself refuses what it cannot pass on. */
+/** The server that answers: ours refuses requests that it cannot pass on. */
 type Way = 'shortcut' | 'Hono' | 'server';
 
 /** A case's name, its requests on one connection, the statuses of the answers, and who gives them. */
@@ -244,7 +244,7 @@ const OTHERS: readonly Row[] = [
   ['an address like /auth', { method: 'GET', target: '/author' }, [404], 'Hono'],
 ];
 
-/** What the shortcut returns for each request of a way. */
+/** The result of the shortcut for each request of a way. */
 const TAKEN: Readonly<Record<Way, readonly boolean[]>> = { shortcut: [true], Hono: [false], server: [] };
 
 /** Headers that differ in each answer. */

@@ -342,7 +342,7 @@ export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
 }
 
 /** True if a command shows a plan first: for filters, and for --dry-run. @throws CliError USAGE */
-export function selects(
+export function showsPlan(
   { name, ...flags }: { name: string | undefined } & Readonly<Record<string, unknown>>,
   filters: Interfaces.FlagInput,
 ): boolean {

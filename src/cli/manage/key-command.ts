@@ -356,7 +356,7 @@ export abstract class KeyCommand extends BaseCommand {
   protected readableAdditions(): Promise<CatalogAdditions> {
     this.readable ??= super.additions().catch(async (error: unknown) => {
       if (!isKeysError(error) || !/^(CONFIG|SCHEMA)_/.test(error.code)) throw error;
-      await warn(this.terminal, [`${error.message}\nKeys can be disabled and revoked all the same.`]);
+      await warn(this.terminal, [`${error.message}\nKeys can be disabled, revoked and deleted all the same.`]);
       return {};
     });
     return this.readable;

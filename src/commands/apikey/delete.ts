@@ -1,6 +1,7 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { listFlags, nameArgs, nameFlag, selectFlags, selects } from '../../cli/input/key-flags.ts';
+import type { CatalogAdditions } from '../../keys/permissions/index.ts';
+import { listFlags, nameArgs, nameFlag, selectFlags, showsPlan } from '../../cli/input/key-flags.ts';
 
 export default class Delete extends KeyCommand {
   static override group = 'Keys';
@@ -25,7 +26,11 @@ export default class Delete extends KeyCommand {
   async run(): Promise<object> {
     const input = await this.parse(Delete);
     const flags = { ...input.flags, name: nameOf(input) };
-    if (selects(flags, listFlags)) return this.changeSelected(flags, { what: 'DELETE' }, 'delete');
+    if (showsPlan(flags, listFlags)) return this.changeSelected(flags, { what: 'DELETE' }, 'delete');
     return this.delete(flags);
+  }
+
+  protected override additions(): Promise<CatalogAdditions> {
+    return this.readableAdditions();
   }
 }

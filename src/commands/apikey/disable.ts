@@ -1,6 +1,6 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { listFlags, nameArgs, nameFlag, selectFlags, selects } from '../../cli/input/key-flags.ts';
+import { listFlags, nameArgs, nameFlag, selectFlags, showsPlan } from '../../cli/input/key-flags.ts';
 import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 
 export default class Disable extends KeyCommand {
@@ -19,7 +19,7 @@ export default class Disable extends KeyCommand {
   async run(): Promise<object> {
     const input = await this.parse(Disable);
     const flags = { ...input.flags, name: nameOf(input) };
-    if (selects(flags, listFlags)) return this.changeSelected(flags, { what: 'DISABLE' }, 'disable');
+    if (showsPlan(flags, listFlags)) return this.changeSelected(flags, { what: 'DISABLE' }, 'disable');
     return this.setEnabled(input, false);
   }
 

@@ -10,7 +10,7 @@ import {
   nameArgs,
   nameFlag,
   selectFlags,
-  selects,
+  showsPlan,
   WHERE,
   withLimitsKept,
 } from '../../cli/input/key-flags.ts';
@@ -55,7 +55,7 @@ export default class Update extends KeyCommand {
     if (input.flags.detach) return this.detach(input);
     const change = changeOf(input.flags);
     const name = nameOf(input);
-    if (selects({ ...input.flags, name }, filtersOfChange)) {
+    if (showsPlan({ ...input.flags, name }, filtersOfChange)) {
       const { flags } = input;
       if (name !== undefined)
         throw new CliError(

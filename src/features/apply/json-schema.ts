@@ -1,4 +1,4 @@
-import { DURATION, limitWith, PERMISSION } from '../../config/patterns.ts';
+import { DURATION, limitWith, PERMISSION, SCHEMA_FIELD } from '../../config/patterns.ts';
 import { DATE, LIMIT_UNITS } from '../../keys/basics/index.ts';
 import {
   type Field,
@@ -53,7 +53,7 @@ export function keysSchema(): object {
     required: ['keys'],
     additionalProperties: false,
     properties: inOrder(TOP_FIELDS, {
-      $schema: { type: 'string', description: 'The location of this schema, for editors.' },
+      $schema: SCHEMA_FIELD,
       keys: { type: 'array', description: 'The declared keys.', items: { $ref: '#/$defs/key' } },
     }),
     $defs: {

@@ -169,7 +169,7 @@ export class HttpFeed implements FeedSource {
       return await send();
     } catch (error) {
       const isCutOff = isKeysError(error) && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNRESET';
-      // The connection can have been closed at that moment.
+      // The connection was possibly closed at that moment.
       if (!isCutOff) throw error;
       return send();
     }

@@ -348,7 +348,7 @@ export class Dispatcher {
     return { ...since, until: elapsed() + Math.min(REST_MS, Math.max(untilDueMs, this.#deliveries.pausedMs)) };
   }
 
-  /** Another process has the lease, but can die. */
+  /** Another process has the lease. This one takes over if that process dies. */
   #lose(): void {
     [this.#lookedAt, this.#leasedUntil] = [this.#options.elapsed(), Number.NEGATIVE_INFINITY];
   }

@@ -12,7 +12,7 @@ import { typeOf } from './request-log.ts';
 interface Parent {
   readonly traceId: string;
   readonly spanId: string;
-  /** The caller can have recorded it. */
+  /** True if the caller has probably recorded it. */
   readonly isSampled: boolean;
 }
 

@@ -33,7 +33,7 @@ export function answerPrimary(metrics: Metrics, log: Log): void {
 
 async function answerScrape(scraped: number, collected: Promise<Sample[] | undefined>): Promise<void> {
   const answer: ScrapeAnswer = { scraped, samples: await collected };
-  // The first process can have ended.
+  // The first process has possibly ended.
   if (process.connected) process.send!(answer, undefined, {}, () => {});
 }
 

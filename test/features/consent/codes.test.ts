@@ -11,7 +11,7 @@ describe('codes', () => {
       for (const letter of code.replace('-', '')) counts.set(letter, (counts.get(letter) ?? 0) + 1);
     }
     assert.equal(counts.size, 20);
-    // Of 40,000 letters, each occurs 2,000 times, plus or minus seven standard deviations.
+    // Each letter occurs 2,000 times among 40,000, plus or minus seven standard deviations.
     for (const count of counts.values()) assert.ok(Math.abs(count - 2000) < 310, `${count}`);
   });
 

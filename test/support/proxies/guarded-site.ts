@@ -13,7 +13,7 @@ import { until } from '../until.ts';
 import { type Configuration, SITE } from './configurations.ts';
 import { type Service, startService } from './service.ts';
 
-/** What decides about requests: the methods of the resource, one permission, or the routes of svc-api.yaml. */
+/** The rule for requests: the methods of the resource, one permission, or the routes of svc-api.yaml. */
 export type Rule = 'resource' | 'permission' | 'routes';
 
 export interface SiteOptions {

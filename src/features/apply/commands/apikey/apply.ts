@@ -66,8 +66,9 @@ export default class Apply extends KeyCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Apply);
     if (flags.schema) {
-      const others = ['file', 'dry-run', 'adopt', 'prune', 'secrets-dir', 'exec'] as const;
-      if (args.file !== undefined || others.some((flag) => flags[flag]))
+      const given: Readonly<Record<string, unknown>> = flags;
+      const others = Object.keys(Apply.flags).filter((flag) => flag !== 'schema');
+      if (args.file !== undefined || others.some((flag) => given[flag] !== undefined))
         throw exclusiveFlags('--schema', 'what to apply');
       const { keysSchema } = await import('../../json-schema.ts');
       const schema = keysSchema();
