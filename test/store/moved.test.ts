@@ -15,7 +15,7 @@ import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { STEPS } from '../../src/keys/basics/steps.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { withNextSchema } from '../support/next-schema.ts';
 import { runStoreChild } from '../support/store-process.ts';
 import { makeStore, tempStore } from '../support/temp.ts';
@@ -113,6 +113,31 @@ describe('a store file that another is moved over', () => {
     reader.close();
     assert.deepEqual(await namesIn(open), ['Restored']);
   });
+
+  for (const [way, replace] of [
+    ['moved', renameSync],
+    ['copied', copyFileSync],
+  ] as const)
+    it(`answers a query from the ${way} file while it writes into the one before, and repeats the change there`, async () => {
+      let release = () => {};
+      const released = new Promise<void>((resolve) => void (release = resolve));
+      let begun = () => {};
+      const began = new Promise<void>((resolve) => void (begun = resolve));
+      const changing = open.store.repository.write(async (writer) => {
+        await writer.insert([storedKey('new')]);
+        begun();
+        await released;
+      });
+      await began;
+      replace(backup, open.store.location);
+      await yieldToEventLoop();
+      const asked = namesIn(open);
+      await yieldToEventLoop();
+      release();
+      assert.ok((await asked).includes('Restored'));
+      await changing;
+      assert.equal((await namesIn(open)).length, 2);
+    });
 
   for (const [asked, ask] of [
     ['asked', namesIn],

@@ -361,14 +361,14 @@ export class OpenFile {
   /**
    * Closes a file that is no longer at the path, with its side files.
    * @returns false while another program reads data that is only in the -wal file: then it stays open
-   * @throws an error that `isLocked`, while another program writes there
+   * @throws FileReplaced in the middle of a change; an error that `isLocked`, while another program writes there
    */
   leave(): boolean {
+    if (this.#isBusy) throw new FileReplaced();
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     const isMoved = !stat || !isSameFile(stat, this.#main.identity);
     // Others would write into a new -wal file, and this connection would read the old one.
     if (!isMoved && areShared(this.#sideFiles, this.#file)) return this.abandon();
-    if (this.#isBusy) return false;
     if (!isMoved && this.#removeIfOverwritten()) return this.abandon();
     if (!backfill(this.#driver)) return false;
     // Others may be using these beside the unmoved file by now, and they belong together.

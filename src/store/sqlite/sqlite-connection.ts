@@ -163,7 +163,8 @@ export class SqliteConnection implements Connection {
         if (file.isSurelyCurrent()) return false;
         this.#leaveFile(file);
       } catch (reason) {
-        return isKeysError(reason) || isLocked(reason); // The next attempt reports the reason.
+        // The next attempt reports the reason.
+        return isKeysError(reason) || reason instanceof FileReplaced || isLocked(reason);
       }
     } else if (file.abandon()) this.#forgetFile();
     return true;
@@ -299,7 +300,7 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  /** @throws KeysError STORE_REPLACED while another program still reads it; an error that `isLocked` */
+  /** @throws KeysError STORE_REPLACED while another program still reads it; errors of `OpenFile.leave` */
   #leaveFile(file: OpenFile): void {
     if (!file.leave())
       throw new KeysError(
