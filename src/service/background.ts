@@ -19,7 +19,8 @@ export const withBackground =
       await Promise.all(
         running.map(async ({ feature, work }) => {
           try {
-            await ofPlugin(feature, work.stop(), STOP_MS);
+            const stopped = work.stop();
+            await (isAdded(feature) ? inTime(stopped, STOP_MS) : stopped);
           } catch (error) {
             context.log.error({ err: error, feature: feature.name }, NOT_STOPPED);
           }
@@ -35,7 +36,7 @@ export const withBackground =
           exported?.add(name, metrics);
         };
         const given = { ...context, keys: opened.keys, config: opened.config, measure };
-        const work = await workOf(feature, 'background', () => ofPlugin(feature, background(given), START_MS));
+        const work = await workOf(feature, 'background', () => background(given));
         if (typeof work?.stop !== 'function') throw invalidFeature(name, 'Its "background" must return { stop() {} }.');
         running.push({ feature, work });
       }
@@ -47,7 +48,7 @@ export const withBackground =
           const steps: { name: string; step: () => void | Promise<void> }[] = [];
           for (const { feature, work } of running) {
             if (!work.prepare) continue;
-            const step = await workOf(feature, 'prepare', () => ofPlugin(feature, work.prepare!(changed), START_MS));
+            const step = await workOf(feature, 'prepare', () => work.prepare!(changed));
             if (typeof step !== 'function') throw invalidFeature(feature.name, 'Its "prepare" must return a function.');
             steps.push({ name: feature.name, step });
           }
@@ -72,15 +73,8 @@ export const withBackground =
     }
   };
 
-/** How long a plugin can take to start its work, and to prepare it, in milliseconds. The server waits meanwhile. */
-const START_MS = 10_000;
 /** How long the work of a plugin can take to stop, in milliseconds. A server ends soon after a signal. */
 const STOP_MS = 5000;
-
-/** Work of a plugin with a time limit; that of svc-api has limits of its own. */
-async function ofPlugin<Result>(feature: OwnFeature, begun: Result | Promise<Result>, ms: number): Promise<Result> {
-  return isAdded(feature) ? inTime(begun, ms) : begun;
-}
 
 const NOT_GONE_ON = 'background work did not take the changed configuration';
 const NOT_STOPPED = 'work in the background did not stop as it should';

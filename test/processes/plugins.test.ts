@@ -538,14 +538,25 @@ describe('a plugin with fields of keys', () => {
       "routes: async () => { throw new Error('no disk'); }",
       "background: async () => { throw new Error('no disk'); }",
       'background: async () => {}',
-      // Like one that awaits its turn, which most processes never get.
-      'background: () => new Promise(() => {})',
     ]) {
       data.install('svc-api-mine', `{ name: 'svc-api-mine', ${members} }`);
       const env = { ...data.env, SVC_API_DATABASE: database };
       const { code, stderr } = await runCliWithInput('', ['serve', '--port', '0'], { env });
       assert.deepEqual([code, /svc-api-mine is invalid/.test(stderr)], [1, true], stderr);
     }
+  });
+
+  it('that never ends to load or to start is refused by name after a while', async () => {
+    const refused = ['store', 'schema', 'routes', 'background'].map(async (member) => {
+      const own = new DataFolder();
+      own.install('svc-api-mine', `{ name: 'svc-api-mine', ${member}: () => new Promise(() => {}) }`);
+      const env = { ...own.env, SVC_API_DATABASE: join(tempFolder(), 'keys.sqlite') };
+      const { code, stderr } = await runCliWithInput('', ['serve', '--port', '0'], { env });
+      assert.equal(code, 1);
+      for (const part of ['svc-api-mine is invalid', `"${member}" failed: It took more than`])
+        assert.ok(stderr.replaceAll(/\s+/g, ' ').includes(part), stderr);
+    });
+    await Promise.all(refused);
   });
 
   it('has error codes, with which commands, servers and endpoints fail', async () => {

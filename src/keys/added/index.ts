@@ -17,6 +17,7 @@ import {
   type FeatureOfErrors,
   formatList,
   hasControlCharacters,
+  inTime,
   isErrorCode,
   isKeysError,
   KeysError,
@@ -370,13 +371,20 @@ export function failedFeature(name: string, part: string, cause: unknown): KeysE
   return new KeysError('FEATURE_FAILED', `The ${part} of ${printable(name)} failed: ${reason}`, { cause });
 }
 
-/** Does work of a feature. @throws KeysError FEATURE_INVALID in place of another error, if it is one of a plugin */
+/** How long a plugin can take to load a part of it, or to start its work, in milliseconds. Others wait meanwhile. */
+const WORK_MS = 10_000;
+
+/**
+ * Does work of a feature. That of a plugin has a time limit.
+ * @throws KeysError FEATURE_INVALID in place of another error, if it is one of a plugin
+ */
 export async function workOf<Result>(
   feature: { readonly name: string },
   member: string,
   work: () => Result | Promise<Result>,
 ): Promise<Result> {
-  return isAdded(feature) ? inNameOf(feature.name, `Its "${member}" failed`, work) : work();
+  if (!isAdded(feature)) return work();
+  return inNameOf(feature.name, `Its "${member}" failed`, () => inTime(work(), WORK_MS));
 }
 
 /** Does work in the name of a feature. @throws KeysError FEATURE_INVALID in place of an error without a code */
