@@ -26,6 +26,7 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ['serv', `Unknown command: "serv". Did you mean "svc-api serve"? ${ROOT_COMMANDS}`, AT_ROOT],
   ['list', `Unknown command: "list". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
   ['apkey list X', `Unknown command: "apkey". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
+  ['log CI', `Unknown command: "log". Did you mean "svc-api apikey log"? ${ROOT_COMMANDS}`, AT_ROOT],
   ['ls', `Unknown command: "ls". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
   ['rm CI', `Unknown command: "rm". Did you mean "svc-api apikey delete"? ${ROOT_COMMANDS}`, AT_ROOT],
   ...(

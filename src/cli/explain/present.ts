@@ -95,15 +95,18 @@ function likelyCommands(typed: readonly string[], { topic, commands, config, hel
 
 /** The commands below a topic that a word may stand for, best first. */
 function closeCommands(typed: readonly string[], commands: readonly string[]): string[] {
+  // The last one counts: among commands with the same verb, the one about keys.
+  const sorted = commands.toSorted((a, b) => Number(a.startsWith('apikey:')) - Number(b.startsWith('apikey:')));
+  const verbs = new Map(sorted.map((command) => [command.slice(command.lastIndexOf(':') + 1), command]));
+  const [word = ''] = typed;
+  const same = verbs.get(word);
+  if (same !== undefined) return [same];
   for (let depth = typed.length; depth > 0; depth -= 1) {
     const alike = commands.filter((command) => command.split(':').length === depth);
     const close = closeTo(typed.slice(0, depth).join(':'), alike);
     if (close.length > 0) return close;
   }
-  // The last one counts: among commands with the same verb, the one about keys.
-  const sorted = commands.toSorted((a, b) => Number(a.startsWith('apikey:')) - Number(b.startsWith('apikey:')));
-  const verbs = new Map(sorted.map((command) => [command.slice(command.lastIndexOf(':') + 1), command]));
-  return closeTo(typed[0] ?? '', [...verbs.keys()]).map((verb) => verbs.get(verb)!);
+  return closeTo(word, [...verbs.keys()]).map((verb) => verbs.get(verb)!);
 }
 
 /** The ids of the commands below a topic, relative to it. */
