@@ -115,7 +115,7 @@ const hosts = list(
 
 const others = map(
   {
-    registered: optional(registered, 'Registered applications, as in a plain list.', { otherwise: 'none' }),
+    registered: optional(registered, 'The list of applications, if "clients" is a map.', { otherwise: 'none' }),
     'metadata-documents': optional(
       either([oneOf(['any', 'off']), hosts], DOCUMENT_HOSTS),
       'Hosts whose applications can use the URL of a document about them as their id, "any" or "off".',

@@ -210,7 +210,7 @@ function problemOfObserving({ allow, mcp, to }: GivenRoute, context: SectionCont
 
 export const routes = section({
   description: 'Permissions that requests need. The most specific route decides.',
-  otherwise: 'requests handled by routes are refused',
+  otherwise: 'none; where routes decide, every request is refused',
   page: 'routes.md',
   schema: (context) =>
     v.pipe(
