@@ -288,9 +288,10 @@ async function decideChanges<Key extends ApiKey>(
     if (action !== 'UPDATE') requireToHoldKey(caller, chains[index]!, after, catalog);
     violations.push(...violationsOfChange(chains[index]!, after, place));
   }
-  requireFor(caller, 'DELETE', deletes);
+  const why = 'Pruning would delete all undeclared keys of the store that an apply has created: ';
+  requireFor(caller, 'DELETE', deletes, why);
   // The plan names them.
-  requireFor(caller, 'READ', deletes);
+  requireFor(caller, 'READ', deletes, why);
   const createdBy = caller === OPERATOR ? null : caller.apiKey.id;
   const created = creates.map((key) => ({ ...key, createdBy, disabledAt: key.enabled === false ? place.now : null }));
   const added = [...created, ...updates.map(({ after }) => after)];

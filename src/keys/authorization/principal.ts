@@ -150,10 +150,15 @@ export function mayFor(actor: Actor, verb: Verb, key: ApiKey): boolean {
   return actor === OPERATOR || uses(actor, 'API_KEY', actionOn(actor, verb, key));
 }
 
-/** Refuses an actor that is not allowed to do this to each of these keys. @throws ForbiddenError */
-export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): void {
+/**
+ * Refuses an actor that is not allowed to do this to each of these keys.
+ * @param reason begins the message, such as `Pruning deletes all of these: `
+ * @throws ForbiddenError
+ */
+export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[], reason = ''): void {
   if (actor === OPERATOR) return;
-  for (const key of keys) requirePermission(actor, 'API_KEY', actionOn(actor, verb, key));
+  for (const key of keys)
+    if (!mayFor(actor, verb, key)) throw forbidden(actor, [`API_KEY:${actionOn(actor, verb, key)}`], reason);
 }
 
 /**
