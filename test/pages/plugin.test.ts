@@ -147,7 +147,7 @@ describe('docs/library.md', () => {
     }
   });
 
-  it('opens the store with resources and actions of its own', async () => {
+  it('opens the store with resources and actions of its own, and checks a request', async () => {
     const file = join(host.folder, 'articles.mjs');
     writeFileSync(
       file,
@@ -155,11 +155,17 @@ describe('docs/library.md', () => {
       import { OPERATOR } from 'svc-api';
       const permission = 'ARTICLES:PUBLISH';
       const { key } = await keys.create({ name: 'Publisher', permissions: [permission] }, { actor: OPERATOR });
-      console.log((await keys.verify(key, { permission })).ok);
+      const handle = async (request) => {
+        ${block('await keys.check(request', 'js')}
+      };
+      const headers = { authorization: \`Bearer \${key}\` };
+      for (const init of [{}, { headers }])
+        console.log(await (await handle(new Request('http://127.0.0.1/', init))).text());
       await keys.close();`,
     );
     const env = hostEnv({ SVC_API_DATABASE: ':memory:' });
-    assert.equal(execFileSync(process.execPath, [file], { cwd: host.folder, env, encoding: 'utf8' }), 'true\n');
+    const shown = execFileSync(process.execPath, [file], { cwd: host.folder, env, encoding: 'utf8' });
+    assert.match(shown, /^{"code":"UNAUTHENTICATED",.*\n{"by":"Publisher"}\n$/);
   });
 
   it('chooses the features of the page, and has no commands of others', async () => {
