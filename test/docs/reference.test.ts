@@ -53,6 +53,35 @@ describe('docs/graphql.md', () => {
     assert.deepEqual([data.me.name, data.apiKeys.edges.length], ['CI deploy', 1]);
   });
 
+  it('creates a key, finds it, and changes it by its id', async () => {
+    const test = await startTestService();
+    const { key: secret } = await test.keys.create({ name: 'Ada', roles: ['ADMIN'] }, OPERATOR);
+    const documents = blocksOf('docs/graphql.md', 'graphql');
+    const mutations = Array.from(
+      read('docs/graphql.md').matchAll(/^\| `(\w+\([^`]*\$id[^`]*\))` \|/gm),
+      ([, field]) => field!,
+    );
+    assert.equal(mutations.length, 5);
+    const run = async (text: string, id?: string) => {
+      const document =
+        documents.find((each) => each.includes(text)) ?? `mutation ($id: ID!) { ${text} { __typename } }`;
+      const { body } = await query(test.url, secret, document, { id });
+      return body as {
+        data: Record<string, { id: string; key: string } | null>;
+        errors?: { extensions: { code: string } }[];
+      };
+    };
+    const { data: created } = await run('createApiKey');
+    const id = (await run('apiKey(name:')).data['apiKey']!.id;
+    const { data: rotated } = await run('rotateApiKey', id);
+    assert.notEqual(rotated['rotateApiKey']!.key, created['createApiKey']!.key);
+    const codes: unknown[] = [];
+    for (const field of mutations) codes.push((await run(field, id)).errors?.[0]!.extensions.code);
+    await test.stop();
+    // The rotation is finished before it could be rolled back.
+    assert.deepEqual(codes, [undefined, undefined, undefined, 'ROTATION_NONE', undefined]);
+  });
+
   it('has a query that pages through all keys', async () => {
     const test = await startTestService();
     const { key: secret } = await test.keys.create({ name: 'Key 1', roles: ['ADMIN'] }, OPERATOR);
