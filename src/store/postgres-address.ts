@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../keys/basics/index.ts';
+import { findPassword } from './postgres-password.ts';
 
 /** The location of a PostgreSQL store, read from its URL. */
 export interface PostgresAddress {
@@ -77,7 +78,7 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
       ...(host && { host }),
       ...(url.port && { port: Number(url.port) }),
       ...(url.username && { user: decode(url.username) }),
-      ...(url.password && { password: decode(url.password) }),
+      ...passwordOf(url, { host, database }, env),
       ...(database && { database }),
       // Unless it is named last, pg_temp comes first, where other users of a shared session may have left tables.
       ...(schema !== undefined && { options: `${env['PGOPTIONS'] ?? ''} -c search_path=${schema},pg_temp`.trim() }),
@@ -95,6 +96,24 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
       }),
     },
   };
+}
+
+/** The password of the URL, or a function that reads the password file if the server asks for a password. */
+function passwordOf(
+  url: URL,
+  { host, database }: { host: string; database: string },
+  env: NodeJS.ProcessEnv,
+): Pick<PoolConfig, 'password'> {
+  if (url.password) return { password: decode(url.password) };
+  if (env['PGPASSWORD']) return {};
+  const user = decode(url.username) || env['PGUSER'] || (env['USER'] ?? env['USERNAME'] ?? '');
+  const target = [
+    host || env['PGHOST'] || 'localhost',
+    url.port || env['PGPORT'] || '5432',
+    database || env['PGDATABASE'] || user,
+    user,
+  ] as const;
+  return { password: async () => findPassword(target, env) ?? '' };
 }
 
 function parse(text: string): URL {
