@@ -5,12 +5,12 @@ import type { ProgressReport } from '../../../keys/basics/index.ts';
 export interface Stoppable {
   /** Makes a progress report that ends the work after a signal. */
   by(report: ProgressReport): ProgressReport;
-  /** Runs work that waits for the user, during which signals have their usual effect. */
+  /** Runs work that waits for the user. A signal ends it at once. */
   asking<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /**
- * Runs work that a signal ends at its next progress report, so that it can clean up.
+ * Runs work that a signal ends while it asks the user, or at its next progress report, so that it can clean up.
  * @param outcome the state of the work, as a sentence
  * @throws InterruptedError; errors of `work`
  */
@@ -18,30 +18,23 @@ export async function interruptible<Result>(
   outcome: string,
   work: (stoppable: Stoppable) => Promise<Result>,
 ): Promise<Result> {
-  const received: { signal?: NodeJS.Signals } = {};
-  const listener = (signal: NodeJS.Signals) => void (received.signal ??= signal);
-  const listen = () => TERMINATING_SIGNALS.forEach((signal) => process.on(signal, listener));
-  const leave = () => TERMINATING_SIGNALS.forEach((signal) => process.off(signal, listener));
-  listen();
+  let interruption: InterruptedError | undefined;
+  const { promise: interrupted, reject } = Promise.withResolvers<never>();
+  interrupted.catch(() => {}); // Nothing may be waiting for it.
+  const listener = (signal: NodeJS.Signals) => reject((interruption ??= new InterruptedError(signal, outcome)));
+  for (const signal of TERMINATING_SIGNALS) process.on(signal, listener);
   try {
     return await work({
       by: (report) => async (done, total) => {
-        if (received.signal) throw new InterruptedError(received.signal, outcome);
+        if (interruption) throw interruption;
         await report(done, total);
       },
-      asking: async (ask) => {
-        leave();
-        try {
-          return await ask();
-        } finally {
-          listen();
-        }
-      },
+      asking: (ask) => Promise.race([ask(), interrupted]),
     });
   } catch (error) {
     // Another error may have reported the failure already.
-    throw received.signal ? new InterruptedError(received.signal, outcome) : error;
+    throw interruption ?? error;
   } finally {
-    leave();
+    for (const signal of TERMINATING_SIGNALS) process.off(signal, listener);
   }
 }
