@@ -210,6 +210,26 @@ describe(`an example of ${PAGE}`, () => {
     assert.match(await run('doctor'), /Nobody approves\./);
   });
 
+  it('reads keys in a check, page by page', async () => {
+    const check = `{
+      name: 'SVC_API_PAGES',
+      run: async ({ store: { repository } }) => {
+        const names = [];
+        for (let after; ; ) {
+          const [key] = await repository.list({ limit: 1, after });
+          if (!key) break;
+          const found = [await repository.findById(key.id), await repository.findByName(key.name)];
+          if (found.every(({ id }) => id === key.id)) names.push(key.name);
+          after = key;
+        }
+        return [{ status: 'ok', message: names.slice(-2).join(' before ') }];
+      },
+    }`;
+    data.install('svc-api-pages', `{ name: 'svc-api-pages', checks: [${check}] }`);
+    for (const name of ['One', 'Two']) await cli(`apikey create --name ${name} --roles GUEST --owner Ada`);
+    assert.match(await run('doctor'), /One before Two/);
+  });
+
   it('adds a channel of notices', async () => {
     example('svc-api-ntfy', "name: 'svc-api-ntfy'");
     const received: unknown[] = [];
@@ -229,7 +249,7 @@ describe(`an example of ${PAGE}`, () => {
   });
 
   it('adds a command under a heading', async () => {
-    const files = { 'commands/apikey/teams.js': `import { Command } from '@oclif/core';\n${block('class Teams')}` };
+    const files = { 'commands/apikey/teams.js': fileAt('commands/apikey/teams.js') };
     data.install('svc-api-teams', `{ name: 'svc-api-teams' }`, undefined, {}, files);
     assert.match(await run('apikey --help'), /^KEYS\n(?: {2}.*\n)* {2}apikey teams +List the teams that have keys\.$/m);
   });
