@@ -27,6 +27,12 @@ describe('docs/reference.md, on permissions', () => {
     assert.deepEqual(rows, ROLES);
   });
 
+  it('names the resources that svc-api itself uses', () => {
+    const [, named = ''] = /uses only these resources: ([^.]+)\./.exec(read('docs/reference.md')) ?? [];
+    const required = read('docs/schema.graphql').matchAll(/@requires\(resource: (\w+)/g);
+    assert.deepEqual(named.split(/,\s+|\s+and\s+/), [...new Set(Array.from(required, ([, name]) => name))].toSorted());
+  });
+
   it('says what the roles may do', () => {
     const guest = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
     const connected = ['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource) => [
