@@ -53,6 +53,16 @@ describe(PAGE, () => {
     assert.deepEqual(authResponseHeaders, [...IDENTITY, 'Cookie']);
   });
 
+  it('lets Traefik accept HTTPS only', () => {
+    const { http } = parse(ofExample('traefik/grafana.yml')) as {
+      http: { routers: Record<string, { entryPoints?: string[]; tls?: object }> };
+    };
+    for (const { entryPoints, tls } of Object.values(http.routers)) {
+      assert.deepEqual(entryPoints, ['websecure']);
+      assert.deepEqual(tls, {});
+    }
+  });
+
   it('configures Envoy to ask as the exact requests of the tests do', () => {
     const {
       http_filters: [filter],
