@@ -10,7 +10,7 @@ export const EXIT_CODES: readonly { exit: string; meaning: string }[] = [
     exit: '1',
     meaning:
       'The command failed, and the error says why. `scan`: something could not be read. `log --verify` and `doctor`: ' +
-      'something is wrong. `apply --dry-run` and `routes check`: any failure. `backup`: the audit log is broken. ' +
+      'something is wrong. `apply --dry-run` and `routes check`: also invalid input. `backup`: the audit log is broken. ' +
       '`list --exit-code`: a key was found.',
   },
   { exit: '2', meaning: 'Invalid input. `apply --dry-run`: there are changes.' },

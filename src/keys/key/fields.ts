@@ -615,7 +615,7 @@ export const labelFields = defineFields({
       },
     }),
     {
-      help: 'Only keys with this owner, the key or person with this name, and their child keys.',
+      help: 'Only keys that have this owner or this name, or belong to a person of this name, and their child keys.',
       example: 'name',
     },
   ),

@@ -42,8 +42,13 @@ export const KEY_ERRORS = defineErrors({
   ROTATION_IN_PROGRESS: {
     graphql: true,
     meaning: 'The key already has two secrets, which is the maximum, and its latest request did not use the new one.',
-    causes: ['it was rotated, and the grace period of the previous secret has not ended'],
-    remedy: 'End that rotation with `apikey rotate --finish` or `--rollback`, then rotate again.',
+    causes: [
+      'the client still uses the previous secret, and the grace period has not ended',
+      'the client has used the new secret only for a few seconds: svc-api notices that with a delay',
+    ],
+    remedy:
+      'Give the client the new secret, and try again some seconds after it is in use. Or end that rotation with ' +
+      '`apikey rotate --finish` or `--rollback`, then rotate again.',
     remedyIn: {
       flags: 'Or end that rotation with --finish or --rollback.',
       schema: 'End that rotation first, with finishApiKeyRotation or rollBackApiKeyRotation.',

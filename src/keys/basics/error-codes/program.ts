@@ -41,7 +41,7 @@ export const PROGRAM_ERRORS = defineErrors({
     causes: [
       'it is not YAML or JSON',
       'a field is misspelled, or a value breaks the rule of its field',
-      'a role has a permission of a resource that neither the file nor the host declares',
+      'a role has a permission of a resource that is not declared',
     ],
     remedy:
       'The message has the line and column of each error. An editor that knows ' +
@@ -66,7 +66,7 @@ export const PROGRAM_ERRORS = defineErrors({
     remedy: 'Correct the path, or let the user read the file. See [Notices](notices.md).',
   },
   SCHEMA_INVALID: {
-    meaning: "The host's part of the GraphQL schema is invalid.",
+    meaning: 'The part of the GraphQL schema that a CLI or a program adds is invalid.',
     causes: [
       'a hook `svc-api:schema` fails, or returns an unexpected value',
       'a root field lacks `@requires` or, in a schema that was passed to `createApp`, is not in `requires`',
@@ -87,12 +87,12 @@ export const PROGRAM_ERRORS = defineErrors({
       'a migration of its tables fails, or a table is not named after it',
       'an endpoint has the same path as another one',
       'it needs a feature that is not available, or is made for another version of svc-api',
-      'a host or a program chooses a feature that svc-api does not have',
+      'a CLI or a program chooses a feature that svc-api does not have',
       'a program adds or chooses features after svc-api was imported, or in a module with a top-level await',
     ],
     remedy:
       'The error names the plugin: update or uninstall it. See [Plugins](plugins.md). Or it names the feature: correct ' +
-      'its name. See [features of a host](library.md#the-hosts-choice-of-features).',
+      'its name. See [features of a CLI](library.md#the-hosts-choice-of-features).',
   },
   FEATURE_FAILED: {
     status: 500,
@@ -107,13 +107,13 @@ export const PROGRAM_ERRORS = defineErrors({
       '[Plugins](plugins.md#steps-when-keys-change) says how a plugin refuses a change.',
   },
   HOST_INVALID: {
-    meaning: "The host CLI's setting for svc-api is invalid.",
+    meaning: 'A CLI that has svc-api as a plugin has an invalid setting for it.',
     causes: [
       '`oclif["svc-api"].database` in its package.json is neither a path nor a `postgres://` URL',
       '`"svc-api"` in its package.json has a setting other than `features` and `prefix`, or one of them has a wrong value',
     ],
     remedy:
-      'Correct the package.json of the host. Until then, you can choose a store with `--database` or `SVC_API_DATABASE`.',
+      'Correct the package.json of the CLI. Until then, you can choose a store with `--database` or `SVC_API_DATABASE`.',
   },
   OPTION_INVALID: {
     meaning: 'A function of the library got an invalid option. The error names it.',
@@ -132,9 +132,9 @@ export const PROGRAM_ERRORS = defineErrors({
       'Remove that setting, or add `"graphql": "^16.8.1"` to its dependencies. Then install again, and run `npm dedupe`.',
   },
   NODE_UNSUPPORTED: {
-    meaning: 'The host CLI runs on a version of Node that svc-api does not support.',
+    meaning: 'A CLI that has svc-api as a plugin runs on a version of Node that svc-api does not support.',
     causes: ['an older Node comes first in `PATH`'],
-    remedy: 'Run the host on one of the versions named in the error.',
+    remedy: 'Run the CLI on one of the versions named in the error.',
   },
   DRIVER_UNSUPPORTED: {
     meaning: "No binary of SQLite's driver, better-sqlite3, runs on this machine. The error says why.",

@@ -5,7 +5,8 @@ export const STORE_ERRORS = defineErrors({
   STORE_UNAVAILABLE: {
     meaning: 'The key store cannot be opened, or does not answer.',
     causes: [
-      'the path or the address is wrong. Only commands that create keys, and servers, create a store',
+      'the path or the address is wrong',
+      'there is no store yet. It is created by the first key, or by the first start of a server',
       'another user created the store, and this one is not allowed to open it',
       'the PostgreSQL server is down, refuses the user, or does not have the database',
       'the version of Node is not supported',

@@ -68,7 +68,7 @@ export const VALUE_ERRORS = defineErrors({
     meaning: 'The permission does not exist.',
     causes: [
       'the resource or the action is misspelled, or one of them is missing',
-      'the resource belongs to a host CLI, and the command runs in another one',
+      'the resource belongs to a CLI that has svc-api as a plugin, and the command runs in another program',
       'it is declared in a `svc-api.yaml` that this command does not read',
       'an item of the list is empty',
     ],

@@ -98,6 +98,8 @@ export default class Proxy extends BaseCommand {
     // The list of features has some of the built-in resources.
     await import('../../../index.ts');
     const { resources } = createCatalog(await hostVocabulary(this.config));
-    return resources.includes(resource) ? [] : [`Declare the resource in svc-api.yaml: "resources: [${resource}]".`];
+    return resources.includes(resource)
+      ? []
+      : [`Declare the resource in svc-api.yaml, unless it has it already: "resources: [${resource}]".`];
   }
 }
