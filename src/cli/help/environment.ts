@@ -154,7 +154,7 @@ export const ENVIRONMENT: readonly Variable[] = [
     name: 'PG…',
     meaning:
       'Defaults for the `postgres://` URL of a key store, as for psql: PGHOST, PGPORT, PGUSER, PGPASSWORD, ' +
-      'PGPASSFILE, PGDATABASE, PGOPTIONS, PGAPPNAME and PGCONNECT_TIMEOUT.',
+      'PGPASSFILE, PGDATABASE, PGOPTIONS, PGAPPNAME and PGCONNECT_TIMEOUT. Without a user, USER or USERNAME names it.',
   },
   {
     name: 'PGSSL…',
