@@ -69,8 +69,7 @@ describe('docs/graphql.md', () => {
     );
     assert.equal(mutations.length, 5);
     const run = async (text: string, id?: string) => {
-      const document =
-        documents.find((each) => each.includes(text)) ?? `mutation ($id: ID!) { ${text} }`;
+      const document = documents.find((each) => each.includes(text)) ?? `mutation ($id: ID!) { ${text} }`;
       const { body } = await query(test.url, secret, document, { id });
       return body as {
         data: Record<string, { id: string; key: string } | null>;
