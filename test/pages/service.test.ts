@@ -116,4 +116,22 @@ describe('docs/deploying.md, as root', () => {
       server.kill();
     }
   });
+
+  it('has a command of a guard for the unit', async () => {
+    const { folder, env, database } = serviceMachine();
+    const [, command] = /^ExecStart=(.+)$/m.exec(blockWith('svc-api guard', PAGE, 'ini'))!;
+    const guard = spawn('sh', ['-c', `exec ${command} --port 0`], {
+      cwd: folder,
+      uid: NOBODY,
+      gid: NOBODY,
+      env: cleanEnv({ ...env, SVC_API_DATABASE: database, LOG_LEVEL: 'error' }),
+    });
+    try {
+      const [line] = (await Promise.race([once(guard.stdout, 'data'), once(guard.stderr, 'data')])) as [Buffer];
+      const [, url] = /^Listening on (\S+)\n$/.exec(String(line)) ?? assert.fail(String(line));
+      assert.equal((await fetch(url!)).status, 401);
+    } finally {
+      guard.kill();
+    }
+  });
 });
