@@ -41,11 +41,11 @@ describe('a receiver of docs/notices.md', () => {
   it('in JavaScript takes a notice, also a test notice, and refuses one that is signed with another secret', async () => {
     const [folder, port, secret] = [tempFolder(), await freePort(), newNoticeSecret()];
     const code = blockWith('standardwebhooks', PAGE, 'js');
-    assert.ok(code.includes("listen(8080, '127.0.0.1')"));
+    assert.ok(code.includes("listen(9000, '127.0.0.1')"));
     mkdirSync(join(folder, 'node_modules'));
     symlinkSync(join(ROOT, 'node_modules/standardwebhooks'), join(folder, 'node_modules/standardwebhooks'));
     // The documented port can be taken on this machine.
-    writeFileSync(join(folder, 'receiver.mjs'), code.replace('8080', String(port)));
+    writeFileSync(join(folder, 'receiver.mjs'), code.replace('9000', String(port)));
     const child = spawn(process.execPath, ['receiver.mjs'], {
       cwd: folder,
       env: cleanEnv({ SVC_API_NOTICES_SECRET: secret }),
