@@ -16,7 +16,14 @@ import {
   chainHash,
   requireAuditKey,
 } from '../keys/audit/index.ts';
-import { givesRights, KeysError, mapYielding, printable, processUser, yieldToEventLoop } from '../keys/basics/index.ts';
+import {
+  insecureRightsOf,
+  KeysError,
+  mapYielding,
+  printable,
+  processUser,
+  yieldToEventLoop,
+} from '../keys/basics/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { insertRows } from './insert-rows.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
@@ -65,9 +72,8 @@ function readPrivateFile(path: string): Buffer {
     // The owner can always read the file, and root can read any file.
     if (own !== undefined && own !== 0 && stat.uid !== own && stat.uid !== 0)
       throw unusable(path, 'belongs to another user. Change its owner to root, or to the user that runs svc-api');
-    // A file of root can be shared with another user by its group alone; root reads the files of the service's user.
-    const forbidden = stat.uid === own ? 0o077 : 0o037;
-    if (givesRights(stat, forbidden)) throw unusable(path, 'can be accessed by other users. Run chmod 600 on it');
+    const insecure = insecureRightsOf(stat);
+    if (insecure !== undefined) throw unusable(path, insecure);
     const bytes = Buffer.alloc(MAX_FILE_BYTES);
     return bytes.subarray(0, readSync(file, bytes));
   } catch (error) {

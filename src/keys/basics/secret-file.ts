@@ -1,6 +1,6 @@
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { KeysError } from './errors.ts';
-import { givesRights, processUser } from './file-rights.ts';
+import { givesRights, insecureRightsOf, isOwnFile } from './file-rights.ts';
 import { printable } from './text.ts';
 
 const [MAX_BYTES, MAX_PUBLIC_BYTES] = [8192, 256 * 1024];
@@ -34,11 +34,7 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
  * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users can read it
  */
 export function readSecretFile(path: string, words: SecretFileWords): SecretText {
-  return read(path, words, MAX_BYTES, (stat) => {
-    // A file of another user, such as root, can be shared with this user by its group alone.
-    const forbidden = isOwn(stat.uid) ? 0o077 : 0o037;
-    return givesRights(stat, forbidden) ? 'can be accessed by other users. Run chmod 600 on it' : undefined;
-  });
+  return read(path, words, MAX_BYTES, insecureRightsOf);
 }
 
 /**
@@ -47,16 +43,11 @@ export function readSecretFile(path: string, words: SecretFileWords): SecretText
  */
 export function readPublicFile(path: string, words: SecretFileWords): string {
   const { text } = read(path, words, MAX_PUBLIC_BYTES, (stat) => {
-    if (stat.uid !== 0n && !isOwn(stat.uid))
+    if (stat.uid !== 0n && !isOwnFile(stat))
       return 'belongs to another user. Change its owner to root, or to this user';
     return givesRights(stat, 0o002) ? 'can be written by every user. Run chmod o-w on it' : undefined;
   });
   return Buffer.from(text, 'latin1').toString();
-}
-
-function isOwn(uid: bigint): boolean {
-  const user = processUser();
-  return user === undefined || uid === BigInt(user);
 }
 
 /** @param insecureBy the problem with the file's rights, and the remedy, if there is one */

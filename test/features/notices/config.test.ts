@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { NOTICE_TYPES } from '../../../src/features/notices/notice.ts';
 import { readSigningKeys } from '../../../src/features/notices/post.ts';
 import { faultsIn, itRefuses } from '../../support/config-faults.ts';
+import { needsRoot } from '../../support/skip.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { newNoticeSecret } from '../../support/webhook.ts';
 
@@ -127,6 +128,19 @@ describe('the secret that signs notices', () => {
       'CONFIG_INVALID',
       `${variable} has 6 secrets; at most 5 sign. ${form}`,
     ]);
+  });
+
+  it('is in a file of another user that only its group can read', function () {
+    needsRoot(this);
+    writeFileSync(file, newNoticeSecret());
+    chownSync(file, 65_534, 65_534);
+    chmodSync(file, 0o444);
+    assert.deepEqual(thrown(file), [
+      'CONFIG_INSECURE',
+      `${name()} can be accessed by other users. Run chmod 640 on it, with a group that this user is in.`,
+    ]);
+    chmodSync(file, 0o640);
+    assert.equal(thrown(file), undefined);
   });
 
   it('is in a file that no other user can read', () => {
