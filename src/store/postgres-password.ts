@@ -31,9 +31,13 @@ function defaultPath({ HOME, APPDATA }: NodeJS.ProcessEnv): string | undefined {
   return path && existsSync(path) ? path : undefined;
 }
 
+/** Others than svc-api use the file, which can list many servers. */
+const MAX_BYTES = 1 << 20;
+
 function read(path: string): string {
+  const words = { what: 'The password file', remedy: 'Correct it, or set PGPASSWORD.' };
   try {
-    const { text } = readSecretFile(path, { what: 'The password file', remedy: 'Correct it, or set PGPASSWORD.' });
+    const { text } = readSecretFile(path, words, MAX_BYTES);
     return Buffer.from(text, 'latin1').toString();
   } catch (error) {
     throw isKeysError(error) ? new KeysError('STORE_UNAVAILABLE', error.message, { cause: error }) : error;

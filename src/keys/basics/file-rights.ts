@@ -13,7 +13,10 @@ export function isOwnFile({ uid }: { readonly uid: number | bigint }): boolean {
  * The problem with the rights of a file that holds a secret, and its remedy, if there is one. A file of another user,
  * such as root, can be shared with this user by its group alone.
  */
-export function insecureRightsOf(stat: { readonly mode: number | bigint; readonly uid: number | bigint }) {
+export function insecureRightsOf(stat: {
+  readonly mode: number | bigint;
+  readonly uid: number | bigint;
+}): string | undefined {
   const [forbidden, remedy] = isOwnFile(stat)
     ? [0o077, 'Run chmod 600 on it']
     : [0o037, 'Run chmod 640 on it, with a group that this user is in'];

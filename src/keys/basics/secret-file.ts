@@ -30,11 +30,12 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
 }
 
 /**
- * Reads a file that holds a secret, of at most 8 KiB.
+ * Reads a file that holds a secret.
+ * @param most its largest size, in bytes
  * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users can read it
  */
-export function readSecretFile(path: string, words: SecretFileWords): SecretText {
-  return read(path, words, MAX_BYTES, insecureRightsOf);
+export function readSecretFile(path: string, words: SecretFileWords, most = MAX_BYTES): SecretText {
+  return read(path, words, most, insecureRightsOf);
 }
 
 /**

@@ -29,6 +29,7 @@ describeOn('postgres', 'the password of a role', () => {
     const own = [hostname, port, pathname.slice(1), 'guarded'];
     const file = passwordFile(
       `# ${own.join(':')}:comment`,
+      ...Array.from({ length: 200 }, (_, at) => `db-${at}.internal.example.org:5432:keys:svc:some other password`),
       ...own.map((_, at) => `${own.with(at, 'other').join(':')}:wrong`),
       `*:${port}:*:g\\uarded:open\\ sesame`,
       '*:*:*:*:wrong',
