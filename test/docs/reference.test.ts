@@ -30,7 +30,7 @@ describe('docs/reference.md, on permissions', () => {
   it('names the resources that svc-api itself uses', () => {
     const [, named = ''] = /uses only these resources: ([^.]+)\./.exec(read('docs/reference.md')) ?? [];
     const required = read('docs/schema.graphql').matchAll(/@requires\(resource: (\w+)/g);
-    assert.deepEqual(named.split(/,\s+|\s+and\s+/), [...new Set(Array.from(required, ([, name]) => name))].toSorted());
+    assert.deepEqual(named.split(/,\s+|\s+and\s+/), [...new Set(Array.from(required, ([, name]) => name!))].toSorted());
   });
 
   it('says what the roles may do', () => {
