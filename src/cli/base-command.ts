@@ -63,8 +63,8 @@ export abstract class BaseCommand extends Command {
   static override baseFlags = {
     database: Flags.string({
       description:
-        'Path or postgres:// URL of the key store. ' +
-        "Default: SVC_API_DATABASE, the store of the CLI that has svc-api as a plugin, or svc-api/keys.sqlite in the user's data folder.",
+        'Path or postgres:// URL of the key store. Default: SVC_API_DATABASE, the store of the CLI that has svc-api ' +
+        "as a plugin, or svc-api/keys.sqlite in the user's data folder.",
       helpGroup: 'GLOBAL',
       helpValue: '<path>',
     }),

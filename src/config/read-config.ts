@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { isAdded } from '../keys/added/index.ts';
+import { isAdded, workOf } from '../keys/added/index.ts';
 import { type DocumentIssue, isRecord } from '../keys/basics/index.ts';
 import { createCatalog, type OwnNames, vocabularyOf } from '../keys/permissions/index.ts';
 import { allFeatures } from '../features/index.ts';
@@ -27,7 +27,7 @@ export async function allSections(): Promise<ReadonlyMap<string, Section | FromP
   const sections = new Map<string, Section | FromPlugin>(Object.entries(SECTIONS));
   for (const feature of allFeatures())
     for (const [name, load] of Object.entries(feature.config?.sections ?? {})) {
-      const section = await load();
+      const section = await workOf(feature, 'config', load);
       if (!isAdded(feature)) sections.set(name, section as Section);
       else {
         checkAddedSection(feature.name, name, section);

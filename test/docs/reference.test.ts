@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { ACTIONS, createCatalog, ROLES } from '../../src/keys/permissions/catalog.ts';
+import { KEY_FILTERS } from '../../src/keys/lists/index.ts';
+import { ROTATION_OPTIONS } from '../../src/keys/key/index.ts';
 import { blockWith, blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { query, startTestService } from '../support/server.ts';
@@ -46,6 +48,19 @@ describe('docs/reference.md, on permissions', () => {
     assert.deepEqual(sorted(catalog.permissionsOf('GUEST')), sorted(guest));
     assert.deepEqual(sorted(catalog.permissionsOf('CONNECT')), sorted([...connected, ...guest]));
     assert.deepEqual(sorted(catalog.permissionsOf('VIEWER')), sorted([...viewed, ...guest]));
+  });
+});
+
+describe('docs/library.md', () => {
+  /** The names in the first column of a table. */
+  const rowsOf = (heading: string) => {
+    const table = read('docs/library.md').split(`\n| ${heading} |`)[1]!.split('\n\n', 1)[0]!;
+    return Array.from(table.matchAll(/^\| `(\w+)`/gm), ([, name]) => name!).toSorted();
+  };
+
+  it('has all filters of a list, and all options of a rotation', () => {
+    assert.deepEqual(rowsOf('part of a query'), Object.keys(KEY_FILTERS).toSorted());
+    assert.deepEqual(rowsOf('option of `keys.rotate`'), Object.keys(ROTATION_OPTIONS).toSorted());
   });
 });
 

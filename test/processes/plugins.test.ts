@@ -546,12 +546,19 @@ describe('a plugin with fields of keys', () => {
     }
   });
 
-  it('that never ends to load or to start is refused by name after a while', async () => {
-    const refused = ['store', 'schema', 'routes', 'background'].map(async (member) => {
+  it('that never finishes loading or starting is refused by name after a while', async () => {
+    const never = '() => new Promise(() => {})';
+    const members = {
+      config: `{ sections: { 'svc-api-mine': ${never} } }`,
+      ...Object.fromEntries(['store', 'schema', 'routes', 'background'].map((member) => [member, never])),
+    };
+    const refused = Object.entries(members).map(async ([member, value]) => {
       const own = new DataFolder();
-      own.install('svc-api-mine', `{ name: 'svc-api-mine', ${member}: () => new Promise(() => {}) }`);
+      own.install('svc-api-mine', `{ name: 'svc-api-mine', ${member}: ${value} }`);
+      const config = join(tempFolder(), 'svc-api.yaml');
+      writeFileSync(config, 'title: Keys\n');
       const env = { ...own.env, SVC_API_DATABASE: join(tempFolder(), 'keys.sqlite') };
-      const { code, stderr } = await runCliWithInput('', ['serve', '--port', '0'], { env });
+      const { code, stderr } = await runCliWithInput('', ['serve', '--port', '0', '--config', config], { env });
       assert.equal(code, 1);
       for (const part of ['svc-api-mine is invalid', `"${member}" failed: It took more than`])
         assert.ok(stderr.replaceAll(/\s+/g, ' ').includes(part), stderr);

@@ -119,21 +119,18 @@ describe('a store file that another is moved over', () => {
     ['copied', copyFileSync],
   ] as const)
     it(`answers a query from the ${way} file while it writes into the one before, and repeats the change there`, async () => {
-      let release = () => {};
-      const released = new Promise<void>((resolve) => void (release = resolve));
-      let begun = () => {};
-      const began = new Promise<void>((resolve) => void (begun = resolve));
+      const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const changing = open.store.repository.write(async (writer) => {
         await writer.insert([storedKey('new')]);
-        begun();
-        await released;
+        begun.resolve();
+        await released.promise;
       });
-      await began;
+      await begun.promise;
       replace(backup, open.store.location);
       await yieldToEventLoop();
       const asked = namesIn(open);
       await yieldToEventLoop();
-      release();
+      released.resolve();
       assert.ok((await asked).includes('Restored'));
       await changing;
       assert.equal((await namesIn(open)).length, 2);

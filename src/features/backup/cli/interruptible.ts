@@ -20,7 +20,7 @@ export async function interruptible<Result>(
 ): Promise<Result> {
   let interruption: InterruptedError | undefined;
   const { promise: interrupted, reject } = Promise.withResolvers<never>();
-  interrupted.catch(() => {}); // Nothing may be waiting for it.
+  interrupted.catch(() => {}); // Without a question, nothing waits for it.
   const listener = (signal: NodeJS.Signals) => reject((interruption ??= new InterruptedError(signal, outcome)));
   for (const signal of TERMINATING_SIGNALS) process.on(signal, listener);
   try {
