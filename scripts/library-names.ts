@@ -32,7 +32,8 @@ export function libraryNames(): string {
     const table = shown.length > 0 ? `${tableFor(shown)}\n\n` : '';
     return `### ${title}\n\n${table}\`\`\`ts\n${code}\`\`\``;
   });
-  const isType = ({ text }: PublicName) => /^export (?:interface|type) |class (?:Networks|WatchedRequest)/.test(text);
+  const isType = ({ text }: PublicName) =>
+    /^export (?:interface|type) |class (?:KeysService|Networks|Transaction|WatchedRequest)/.test(text);
   const unshown = [...left].filter(([, each]) => !isType(each)).map(([name]) => name);
   if (unshown.length > 0) throw new Error(`No example in examples/library shows ${unshown.join(', ')}.`);
   sections.push(`### Types of arguments and results\n\n${tableFor([...left.values()])}`);

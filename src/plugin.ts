@@ -7,7 +7,19 @@ import { ownFeatures, takenNames } from './cli/plugins/taken-names.ts';
 // The members of `Feature` that features declare.
 // oxlint-disable-next-line unicorn/require-module-specifiers
 export type {} from './features/index.ts';
-export type { CheckAnswer, CheckContext, DoctorCheck, Feature, FeatureContext } from './feature.ts';
+export type {
+  Background,
+  BackgroundContext,
+  CheckAnswer,
+  CheckContext,
+  DoctorCheck,
+  Feature,
+  FeatureContext,
+} from './feature.ts';
+export type { HttpApp } from './http/index.ts';
+export type { Actor } from './keys/authorization/index.ts';
+export type { Transaction, WrittenKey } from './keys/changes/index.ts';
+export type { KeysService } from './keys/service/index.ts';
 export type { OperationsClient, Server } from './keys/operations/index.ts';
 export type { AddedSection, StandardIssue, StandardResult, StandardSchema } from './config/added-section.ts';
 export type {

@@ -6,7 +6,7 @@ export { openEdge, type OpenEdgeOptions } from './edge/library.ts';
 export type { ClaimCondition, FederationRule } from './federation/federation-rule.ts';
 export type { TokenIssuer } from './federation/token-issuer.ts';
 export type { FeedByNats, NatsFeedOptions } from './nats/settings.ts';
-export type { NoticeSettings, NoticeType } from './notices/index.ts';
+export type { Notice, NoticeSettings, NoticeType } from './notices/index.ts';
 export type { GrantsByGroup, PeopleSettings, Person, SignInProvider, SignInProxy } from './people/people.ts';
 export type { Allow, McpPatterns, Route, SentCredential, Upstream, UpstreamAddress } from './routes/index.ts';
 export { startTelemetry } from './telemetry/start-telemetry.ts';

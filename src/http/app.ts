@@ -8,7 +8,7 @@ import type { Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
-import { admissionOf, type BearerEnv, ownBearerAuth } from './bearer-auth.ts';
+import { admissionOf, type BearerEnv, ownBearerAuth, type OwnBearerEnv } from './bearer-auth.ts';
 import { BearerCheck, type GuardedDiscovery } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
 import { ClientAddresses } from './client-address.ts';
@@ -97,7 +97,10 @@ export interface RouteContext extends CheckParts {
   /** Lets pages of the configured origins call an endpoint. */
   readonly allowOrigins: MiddlewareHandler;
   /** Checks the keys of requests for a path, which need the permission. */
-  readonly bearer: (path: string, permission: Permission) => { check: BearerCheck; auth: MiddlewareHandler<BearerEnv> };
+  readonly bearer: (
+    path: string,
+    permission: Permission,
+  ) => { check: BearerCheck; auth: MiddlewareHandler<OwnBearerEnv> };
 }
 
 /**

@@ -1,10 +1,15 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Caller } from '../keys/authorization/index.ts';
+import type { Caller, Principal } from '../keys/authorization/index.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { aFunction, type BearerAuthOptions, type RefusalReply } from './bearer-options.ts';
 import { HonoHead, type Received } from './received.ts';
 import { errorBody, type RateLimitFields } from './replies.ts';
 import { type Accepted, AddressedHead, type RefusedRequest, RequestChecker } from './request-check.ts';
+
+/** The variables of the service's own endpoints, whose principal can change keys. */
+export interface OwnBearerEnv {
+  Variables: BearerEnv['Variables'] & { principal: Principal };
+}
 
 /** Properties of an accepted request in Express, Fastify or plain Node. */
 export interface Authenticated {
@@ -69,9 +74,9 @@ export function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<BearerEn
 }
 
 /** Middleware for the service itself: refusals have the form of all its errors. */
-export function ownBearerAuth(check: BearerCheck): MiddlewareHandler<BearerEnv> {
+export function ownBearerAuth(check: BearerCheck): MiddlewareHandler<OwnBearerEnv> {
   const onRefused = ({ message, code }: RefusalReply) => errorBody(message, code);
-  return bearerAuthBy(new RequestChecker(check, { onRefused }));
+  return bearerAuthBy(new RequestChecker(check, { onRefused })) as MiddlewareHandler;
 }
 
 function bearerAuthBy(

@@ -44,6 +44,71 @@ const HOOKS = `
   export const alsoWrong: SchemaHook = async () => ({ resources: 7 });
 `;
 
+/** A plugin that exports its parts, as docs/plugins.md describes them. */
+const PLUGIN = `
+  import type { Actor, AddedFields, DoctorCheck, Feature, FeatureHook, Port, Transaction } from 'svc-api/feature';
+  declare module 'svc-api' {
+    interface OwnActions {
+      APPROVE: true;
+    }
+  }
+  interface Item {
+    id: string;
+  }
+  interface Reader {
+    list(): Promise<Item[]>;
+  }
+  interface Writer extends Reader {
+    add(item: Item): Promise<void>;
+  }
+  export const QUEUE: Port<Reader, Writer> = { name: 'queue' };
+  export const refusal = (message: string) => Object.assign(new Error(message), { code: 'QUEUE_REFUSED' });
+  export const fields = { team: { kind: 'line', label: 'Team', help: 'Its team.' } } satisfies AddedFields;
+  export const add = (transaction: Transaction, id: string) => transaction.port(QUEUE).add({ id });
+  export const nameOf = (actor: Actor) => (actor === 'operator' ? actor : actor.apiKey.name);
+  export const check = {
+    name: 'SVC_API_QUEUE',
+    run: async ({ store }) => [{ status: 'ok', message: String((await store?.repository.port(QUEUE).list())?.length) }],
+  } satisfies DoctorCheck;
+  export const feature = {
+    name: 'svc-api-queue',
+    fields,
+    actions: ['APPROVE'],
+    onKeys: {
+      refuses: async ({ name }) => (name === 'Frozen' ? refusal(name) : undefined),
+      changing: async (transaction, [change]) => add(transaction, change!.after.id),
+    },
+    operations: {
+      queueItem: {
+        root: 'Mutation',
+        needs: 'QUEUE:APPROVE',
+        does: 'Queues something.',
+        run: (keys, { id }: { id: string }, actor) =>
+          keys.write(async (transaction) => {
+            await add(transaction, id);
+            return { id, by: nameOf(transaction.caller) };
+          }, actor),
+      },
+    },
+    schema: async () => ({ typeDefs: 'extend type Mutation { queueItem(id: ID!): Item }' }),
+    routes: async (app, { bearer, keys }) => {
+      app.post('/queue/:id', bearer('/queue/:id', 'QUEUE:APPROVE').auth, async (context) => {
+        const id = context.req.param('id');
+        await keys.write((transaction) => add(transaction, id), context.get('principal'));
+        return context.json(await keys.findById(id, context.get('principal')));
+      });
+    },
+    background: async ({ keys, turn, log, measure }) => {
+      measure([{ name: 'svc_api_queue_length', kind: 'gauge', help: 'Its length.', read: () => [[1]] }]);
+      void turn.then(() => keys.store.check()).catch((error: unknown) => log.warn({ err: error }, 'no check'));
+      return { prepare: async ({ config }) => () => void config.added['queue'], stop: async () => {} };
+    },
+    notices: { queue: async () => ({ open: ({ url }) => async ({ body }, { signal }) => void (await fetch(url, { body, signal })) }) },
+    checks: [check],
+  } satisfies Feature;
+  export const hook: FeatureHook = async () => feature;
+`;
+
 /** A library that exports values with svc-api's types. */
 const LIBRARY = `
   import { createApp, keysOf, KeysError, listen, loadConfig, openEdge, openKeys, openLog, OPERATOR, bearerAuth, startTelemetry } from 'svc-api';
@@ -301,6 +366,12 @@ describe('the packed package', () => {
       writeFileSync(join(folder, 'library.mts'), LIBRARY);
       const tsc = [...TSC.filter((flag) => flag !== '--noEmit'), '--declaration', '--emitDeclarationOnly'];
       await mustRun(process.execPath, [...tsc, '--outDir', 'types', 'library.mts'], { cwd: folder });
+    });
+
+    it('has types for plugins, which their declarations can name', async () => {
+      writeFileSync(join(folder, 'plugin.mts'), PLUGIN);
+      const tsc = [...TSC.filter((flag) => flag !== '--noEmit'), '--declaration', '--emitDeclarationOnly'];
+      await mustRun(process.execPath, [...tsc, '--outDir', 'types', 'plugin.mts'], { cwd: folder });
     });
 
     for (const core of [5, 4] as const) {

@@ -1,3 +1,3 @@
 /** Delivers notices by channels: signs, sends, tries again. */
-export type { NoticeSettings, NoticeType } from './notice.ts';
+export type { Notice, NoticeSettings, NoticeType } from './notice.ts';
 export { attempt, readDestination } from './destination.ts';

@@ -73,10 +73,7 @@ export interface KeyListener {
    * Refuses a change of a key, even one that is only planned. Returns the error.
    * @param fields the changed ones. Left out if the key gets another secret, or another key takes its place
    */
-  readonly refuses?: (
-    key: ApiKey,
-    fields?: readonly string[],
-  ) => KeysError | undefined | Promise<KeysError | undefined>;
+  readonly refuses?: (key: ApiKey, fields?: readonly string[]) => Error | undefined | Promise<Error | undefined>;
   /** Called before keys are created or changed, while all rows are still as they were. */
   readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
   /** Called after keys were created or changed. */
@@ -141,7 +138,7 @@ export async function refusalOf(
   { listeners }: Pick<Place, 'listeners'>,
   key: ApiKey,
   fields?: readonly string[],
-): Promise<KeysError | undefined> {
+): Promise<Error | undefined> {
   for (const { refuses } of listeners) {
     const refusal = await refuses?.(key, fields);
     if (refusal) return refusal;
@@ -149,7 +146,7 @@ export async function refusalOf(
   return undefined;
 }
 
-/** @throws KeysError that refuses a change: see `refusalOf` */
+/** @throws the error that refuses a change: see `refusalOf` */
 export async function requireUnrefused(
   place: Pick<Place, 'listeners'>,
   key: ApiKey,
