@@ -16,7 +16,7 @@ describeOnEach('copying a store with a key of an application', () => {
     const { keys, store } = await openTestKeys({ database: from });
     const { principal } = await createPrincipal(keys, { name: 'Grafana', roles: ['GUEST'] });
     const { id } = principal.apiKey;
-    await store.repository.write((writer) => writer.port(CONSENTS).rememberClient(id, 'grafana-sync'));
+    await store.repository.write((writer) => writer.port(CONSENTS).rememberClient(id, { clientId: 'grafana-sync' }));
     await store.close();
     const [source, target] = [
       await openConnection({ database: from, features: STORES }),

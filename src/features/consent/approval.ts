@@ -40,7 +40,7 @@ import {
 } from './consent-request.ts';
 import type { Grants } from '../../keys/repository/index.ts';
 import type { Secret } from '../../keys/secret/index.ts';
-import { shortScope, unknownRequest } from './ask.ts';
+import { shortScope } from './ask.ts';
 import { isSelfRegistered } from './clients.ts';
 
 /** The choice of a person who approves. Without grants, everything requested; without an expiry, the requested one. */
@@ -159,17 +159,13 @@ export function requirePending(request: ConsentRequest): ConsentRequest {
   throw decided(request, 'approved');
 }
 
-/** A request, if it waits for a decision, or for its application. @throws KeysError NOT_FOUND, REQUEST_DECIDED */
-function requireOpen(found: ConsentRequest | undefined, now: number): ConsentRequest {
-  const request = requireKnown(found, now);
-  refuseOver(request);
-  return request;
-}
-
 /** A request that has not ended, whatever became of it. @throws KeysError NOT_FOUND */
 export function requireKnown(request: ConsentRequest | undefined, now: number): ConsentRequest {
   if (request && now < request.expiresAt) return request;
-  throw unknownRequest();
+  throw new KeysError(
+    'NOT_FOUND',
+    'No application is waiting for this code. It may have expired: get a new one from the application.',
+  );
 }
 
 /**
@@ -187,16 +183,13 @@ export async function approveRequest(
 ): Promise<ConsentRequest> {
   const { caller, catalog, now } = transaction;
   const consents = transaction.port(CONSENTS);
-  const request = requireOpen(await consents.find('id', id), now);
+  const request = requireKnown(await consents.find('id', id), now);
+  refuseOver(request);
   const agreed = approvalOf(request, choice, { caller, catalog, now, ...made });
   if (request.approval && !isSameApproval(request.approval, agreed)) throw decided(request, 'approved');
   const approval = request.approval ?? agreed;
   const input = keyOf(request, approval);
-  await planCreation(
-    transaction,
-    input,
-    buildKey(input, { catalog, now, ...made, audience: request.audience ?? null }),
-  );
+  await planCreation(transaction, input, buildKey(input, { catalog, now, ...made, audience: request.audience }));
   if (request.approval && request.flow === 'DEVICE') return request;
   const redirected = {
     codeDigest: made.codeDigest,
@@ -236,7 +229,7 @@ export async function denyRequest(
   const consents = transaction.port(CONSENTS);
   const request = requireKnown(await consents.find('id', id), now);
   if (request.status === 'DENIED') return request;
-  requireOpen(request, now);
+  refuseOver(request);
   const denied: ConsentRequest = { ...request, status: 'DENIED' };
   await consents.update(denied);
   if (isKnown || request.isNoted || request.approval)

@@ -1,13 +1,5 @@
 import type { AuditActor } from '../../keys/audit/index.ts';
-import {
-  assertValid,
-  debug,
-  KeysError,
-  NETWORK_DIGITS,
-  SOURCE_DIGITS,
-  sourceOf,
-  WIDE_DIGITS,
-} from '../../keys/basics/index.ts';
+import { assertValid, debug, NETWORK_DIGITS, SOURCE_DIGITS, sourceOf, WIDE_DIGITS } from '../../keys/basics/index.ts';
 import type { Transaction } from '../../keys/changes/index.ts';
 import { expiryIn, validateExpiry } from '../../keys/key/index.ts';
 import {
@@ -143,11 +135,4 @@ export function shortScope(request: ConsentRequest): string {
 /** The application as an actor, for events that no key causes. */
 export function actorOf({ client }: ConsentRequest): AuditActor {
   return { kind: 'REQUEST', id: null, name: client.id };
-}
-
-export function unknownRequest(): KeysError {
-  return new KeysError(
-    'NOT_FOUND',
-    'No application is waiting for this code. It may have expired: get a new one from the application.',
-  );
 }

@@ -44,8 +44,8 @@ export interface Approver {
 /** The approval of a person. */
 export interface ConsentApproval extends Grants {
   by: Approver;
-  /** Time in milliseconds since 1970; undefined if stored by an older version. */
-  at?: number;
+  /** Time in milliseconds since 1970. */
+  at: number;
   /** The name of the key that is to be created. */
   keyName: string;
   /** Expiry of the key in milliseconds since 1970; null if not chosen. */
@@ -63,13 +63,13 @@ export interface ConsentRequest extends Grants {
   client: {
     id: string;
     name: string;
-    /** It refreshes the secrets of its key; undefined if stored by an older version. */
+    /** It refreshes the secrets of its key. */
     refreshes?: boolean;
   };
-  /** The only address that the key will be valid for; undefined if stored by an older version. */
-  audience?: string | null;
+  /** The only address that the key will be valid for; null for any. */
+  audience: string | null;
   /** The id of a key of the application that the new key will replace. */
-  replaces?: string | null;
+  replaces: string | null;
   /** Requested lifetime of the key, as `30d`; null if not given. */
   keyExpiresIn: string | null;
   /** Address it came from; null if unknown. */
@@ -109,6 +109,12 @@ export interface Refresh {
   endsAt: number | null;
 }
 
+/** The application that was given a key; without `refresh`, it does not refresh the key. */
+export interface GivenTo {
+  readonly clientId: string;
+  readonly refresh?: Refresh | undefined;
+}
+
 /** The digests that requests of applications are found by. */
 export type ConsentDigest = 'handleDigest' | 'codeDigest';
 
@@ -121,8 +127,6 @@ export interface ConsentFinder {
   clientOf(keyId: string): Promise<string | undefined>;
   /** Finds the refresh token of a key. */
   findRefresh(family: string): Promise<(Refresh & { keyId: string }) | undefined>;
-  /** The same, found by the key; undefined if its application does not refresh it. */
-  refreshOf(keyId: string): Promise<Refresh | undefined>;
 }
 
 /** Counts of requests that have not expired. */
@@ -142,10 +146,10 @@ export interface ConsentWriter extends ConsentFinder {
   insert(request: ConsentRequest): Promise<void>;
   update(request: ConsentRequest): Promise<void>;
   /** The applications of those of the keys that one was given, by the ids of the keys. */
-  clientsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  givenTo(keyIds: readonly string[]): Promise<ReadonlyMap<string, GivenTo>>;
   /** Remembers which application was given a key, until that is deleted. */
-  rememberClient(keyId: string, clientId: string): Promise<void>;
-  /** Stores the refresh token of a key, until the key is deleted. */
+  rememberClient(keyId: string, given: GivenTo): Promise<void>;
+  /** Replaces the refresh token of a key that an application was given. */
   keepRefresh(keyId: string, refresh: Refresh): Promise<void>;
   /** Makes used requests for one key refer to the key that replaces it. */
   replaceGivenKey(from: string, to: string): Promise<void>;

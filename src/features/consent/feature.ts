@@ -1,5 +1,5 @@
 import type { OwnFeature } from '../../feature.ts';
-import { CONSENTS, type Refresh } from './consent-request.ts';
+import { CONSENTS } from './consent-request.ts';
 import { consentOperations } from './operations.ts';
 import type { Client } from './clients.ts';
 import { DEFAULT_REFRESH, type RefreshSettings } from './refresh.ts';
@@ -75,35 +75,29 @@ export const consent: OwnFeature = {
   store: async () => (await import('./store.ts')).consentStore,
   onKeys: {
     async restoring(backup, ids) {
-      const kept = backup.port(CONSENTS);
-      const clients = await kept.clientsOf(ids);
-      const refreshes = new Map<string, Refresh | undefined>();
-      for (const id of clients.keys()) refreshes.set(id, await kept.refreshOf(id));
+      const given = await backup.port(CONSENTS).givenTo(ids);
       return async (transaction, changes) => {
         const consents = transaction.port(CONSENTS);
         for (const { before, after } of changes) {
-          const client = before ? undefined : clients.get(after.id);
-          if (client === undefined) continue;
-          await consents.rememberClient(after.id, client);
-          const refresh = refreshes.get(after.id);
-          if (refresh) await consents.keepRefresh(after.id, refresh);
+          const kept = before ? undefined : given.get(after.id);
+          if (kept) await consents.rememberClient(after.id, kept);
         }
       };
     },
     async replacing(transaction, { apiKey: key, replaced, takesOwnPlace }) {
-      const clients = await transaction.port(CONSENTS).clientsOf(replaced.map(({ id }) => id));
+      const given = await transaction.port(CONSENTS).givenTo(replaced.map(({ id }) => id));
       const own = replaced[0].id;
       return {
         async replaced(here) {
           if (!takesOwnPlace) return;
           const consents = here.port(CONSENTS);
-          const client = clients.get(own);
-          if (client !== undefined) await consents.rememberClient(key.id, client);
+          const client = given.get(own);
+          if (client) await consents.rememberClient(key.id, { clientId: client.clientId });
           await consents.replaceGivenKey(own, key.id);
         },
         async reverted(here) {
           const consents = here.port(CONSENTS);
-          for (const [id, client] of clients) await consents.rememberClient(id, client);
+          for (const [id, client] of given) await consents.rememberClient(id, client);
           if (takesOwnPlace) await consents.replaceGivenKey(key.id, own);
         },
       };

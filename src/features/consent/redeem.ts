@@ -149,8 +149,7 @@ async function issue(
   const input = keyOf(request, { ...approval, ...(refresh && { keyExpiresAt: refreshableUntil(now, end) }) });
   const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret, audience }));
   await consents.update({ ...request, status: 'USED', keyId: key.id, given: { at: now, salt } });
-  await consents.rememberClient(key.id, request.client.id);
-  if (refresh) await consents.keepRefresh(key.id, refresh);
+  await consents.rememberClient(key.id, { clientId: request.client.id, refresh });
   transaction.note(requestEntry('CONSENT_EXCHANGE', request, { key, address }));
   if (replaced && (replaced.createdBy === key.createdBy || mayFor(caller, 'DELETE', replaced)))
     await transaction.delete(await writer.findWithDescendants([replaced.id]));

@@ -5,6 +5,7 @@ import {
   type ConsentRequest,
   CONSENTS,
   type ConsentWriter,
+  type GivenTo,
   type Refresh,
 } from './consent-request.ts';
 import {
@@ -52,7 +53,15 @@ function consentFinderOf(run: Connection['run']): ConsentFinder {
           .execute();
         return rows.map(requestOf);
       }),
-    clientOf: (keyId) => run((db) => clientOf(db, keyId)),
+    clientOf: (keyId) =>
+      run(async (db) => {
+        const row = await db
+          .selectFrom('application_keys')
+          .select('client_id')
+          .where('key_id', '=', keyId)
+          .executeTakeFirst();
+        return row?.client_id;
+      }),
     findRefresh: (family) =>
       run(async (db) => {
         const row = await db
@@ -61,11 +70,6 @@ function consentFinderOf(run: Connection['run']): ConsentFinder {
           .where('refresh_family', '=', family)
           .executeTakeFirst();
         return row && { keyId: row.key_id, ...refreshOf(row)! };
-      }),
-    refreshOf: (keyId) =>
-      run(async (db) => {
-        const row = await db.selectFrom('application_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst();
-        return row && refreshOf(row);
       }),
   };
 }
@@ -106,22 +110,30 @@ function consentWriterOf(db: Kysely<Tables>, dialect: DialectName): Omit<Consent
       const { id, ...columns } = consentRowOf(request);
       await db.updateTable('consent_requests').set(columns).where('id', '=', id).execute();
     },
-    clientsOf: (keyIds) => clientsOf(db, keyIds),
-    rememberClient: (keyId, clientId) => rememberClient(db, keyId, clientId),
-    async keepRefresh(keyId, { family, current, previous, salt, endsAt }) {
+    async givenTo(keyIds) {
+      const given = new Map<string, GivenTo>();
+      for (const ids of chunksOf(keyIds)) {
+        const rows = await db.selectFrom('application_keys').selectAll().where('key_id', 'in', ids).execute();
+        for (const row of rows) given.set(row.key_id, { clientId: row.client_id, refresh: refreshOf(row) });
+      }
+      return given;
+    },
+    async rememberClient(keyId, { clientId, refresh }) {
+      const row = { key_id: keyId, client_id: clientId, ...(refresh && refreshColumns(refresh)) };
+      await db.insertInto('application_keys').values(row).execute();
+    },
+    async keepRefresh(keyId, refresh) {
+      await db.updateTable('application_keys').set(refreshColumns(refresh)).where('key_id', '=', keyId).execute();
+    },
+    async replaceGivenKey(from, to) {
+      const given = (id: string) => `"keyId":${JSON.stringify(id)}`;
       await db
-        .updateTable('application_keys')
-        .set({
-          refresh_family: family,
-          refresh_digest: current,
-          refresh_previous: previous,
-          refresh_salt: salt,
-          refresh_ends_at: endsAt,
-        })
-        .where('key_id', '=', keyId)
+        .updateTable('consent_requests')
+        .set({ details: sql`replace(details, ${given(from)}, ${given(to)})` })
+        .where('status', '=', 'USED')
+        .where('details', 'like', `%${given(from)}%`)
         .execute();
     },
-    replaceGivenKey: (from, to) => replaceGivenKey(db, from, to),
     async forget({ used, unused }) {
       await db
         .deleteFrom('consent_requests')
@@ -176,38 +188,12 @@ function refreshOf(row: ApplicationKeyTable): Refresh | undefined {
   };
 }
 
-/** The application that a key was given to, if any. */
-async function clientOf(db: Kysely<Tables>, keyId: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('application_keys')
-    .select('client_id')
-    .where('key_id', '=', keyId)
-    .executeTakeFirst();
-  return row?.client_id;
-}
-
-/** Remembers which application was given a key, until the key is deleted, inside a write transaction. */
-async function rememberClient(db: Kysely<Tables>, keyId: string, clientId: string): Promise<void> {
-  await db.insertInto('application_keys').values({ key_id: keyId, client_id: clientId }).execute();
-}
-
-/** The applications of those of the keys that one was given, by the ids of the keys. */
-async function clientsOf(db: Kysely<Tables>, keyIds: readonly string[]): Promise<Map<string, string>> {
-  const clients = new Map<string, string>();
-  for (const ids of chunksOf(keyIds)) {
-    const rows = await db.selectFrom('application_keys').selectAll().where('key_id', 'in', ids).execute();
-    for (const row of rows) clients.set(row.key_id, row.client_id);
-  }
-  return clients;
-}
-
-/** Makes used requests for one key refer to the key that replaces it, inside a write transaction. */
-async function replaceGivenKey(db: Kysely<Tables>, from: string, to: string): Promise<void> {
-  const given = (id: string) => `"keyId":${JSON.stringify(id)}`;
-  await db
-    .updateTable('consent_requests')
-    .set({ details: sql`replace(details, ${given(from)}, ${given(to)})` })
-    .where('status', '=', 'USED')
-    .where('details', 'like', `%${given(from)}%`)
-    .execute();
+function refreshColumns({ family, current, previous, salt, endsAt }: Refresh) {
+  return {
+    refresh_family: family,
+    refresh_digest: current,
+    refresh_previous: previous,
+    refresh_salt: salt,
+    refresh_ends_at: endsAt,
+  };
 }

@@ -173,9 +173,12 @@ function issuedBy<Key extends ApiKey>(
   const issued = affected.flatMap(({ key, effects }): Issued<Key>[] =>
     effects.map(({ kind: what, at }) => ({ name: key.name, apiKey: key, what, at })),
   );
-  const agreed = approved.map(({ approval, createdAt }): Issued<Key> => {
-    return { name: approval!.keyName, apiKey: null, what: 'APPROVAL', at: approval!.at ?? createdAt };
-  });
+  const agreed = approved.map(({ approval }): Issued<Key> => ({
+    name: approval!.keyName,
+    apiKey: null,
+    what: 'APPROVAL',
+    at: approval!.at,
+  }));
   // A key that is adopted while it has two secrets is one thing.
   const all = new Map([...issued, ...agreed].map((one) => [JSON.stringify([one.name, one.what, one.at]), one]));
   return [...all.values()].toSorted((one, other) => one.at - other.at);
@@ -227,9 +230,7 @@ async function findApproved(
   since: number,
 ): Promise<ConsentRequest[]> {
   const open = await find.port(CONSENTS).listOpen(now, MAX_REQUESTS);
-  const approved = open.filter(
-    ({ approval, createdAt }) => approval && approval.by.id !== null && (approval.at ?? createdAt) >= since,
-  );
+  const approved = open.filter(({ approval }) => approval && approval.by.id !== null && approval.at >= since);
   const approvers = await find.findBy('id', [...new Set(approved.map(({ approval }) => approval!.by.id!))]);
   const chains = await findChains(find, approvers);
   const within = new Set(chains.filter(isWithin).map(({ keys: [{ id }] }) => id));

@@ -144,7 +144,7 @@ async function give(
   { clientId }: WantedKey,
 ): Promise<NewSecret> {
   const { key } = await createKey(transaction, input, built);
-  await transaction.port(CONSENTS).rememberClient(key.id, clientId);
+  await transaction.port(CONSENTS).rememberClient(key.id, { clientId });
   return { key: secret.text, apiKey: withoutDigests(key) };
 }
 

@@ -50,3 +50,27 @@ describeOnEach('an application that refreshes its key in two processes at once',
     assert.ok(other && 'key' in other, JSON.stringify(other));
   });
 });
+
+describeOnEach('an application whose key was replaced', () => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  it('can still refresh it if that was reverted', async () => {
+    const { keys, time } = test;
+    const client = { ...APP, refreshes: true };
+    const consent = keys.feature(Consent);
+    const { request, deviceCode } = await consent.ask({ client, roles: [], permissions: ['ONLINE:READ_ANY'] });
+    await consent.approve(request, {}, OPERATOR);
+    const first = (await consent.redeem({ clientId: client.id, deviceCode: deviceCode! })) as GivenPair;
+    const deliver = () => Promise.reject(new Error('stdout is closed'));
+    const other = { name: first.apiKey.name, roles: ['GUEST'], overwrite: true };
+    await assert.rejects(keys.create(other, OPERATOR, { deliver }), /stdout is closed/);
+    time.now += HALF_HOUR;
+    const shown = { clientId: client.id, refreshToken: first.refreshToken!, audience: undefined };
+    const next = await consent.refresh(shown);
+    assert.ok('key' in next && next.key !== first.key, JSON.stringify(next));
+  });
+});

@@ -13,42 +13,32 @@ import { DEVICE_GRANT } from './paths.ts';
 /** The ways for applications that have asked a person. */
 export function ownGrantTypes({ catalog, clients }: Pick<ConsentParts, 'catalog' | 'clients'>): Map<string, GrantType> {
   const flows = consentFlows(catalog);
-  return new Map<string, GrantType>([
-    [
-      'authorization_code',
-      {
-        isOffered: flows.includes('CODE'),
-        give: (c, form, parts) => {
-          const common = { clientId: parts.clients.idIn(form), audience: audienceIn(form) };
-          const [code, redirectUri, verifier] = ['code', 'redirect_uri', 'code_verifier'].map((name) =>
-            form.need(name),
-          );
-          return redeem(c, { ...common, code: code!, redirectUri: redirectUri!, verifier: verifier! }, parts);
-        },
+  const ways: Readonly<Record<string, GrantType>> = {
+    authorization_code: {
+      isOffered: flows.includes('CODE'),
+      give: (c, form, parts) => {
+        const common = { clientId: parts.clients.idIn(form), audience: audienceIn(form) };
+        const [code, redirectUri, verifier] = ['code', 'redirect_uri', 'code_verifier'].map((name) => form.need(name));
+        return redeem(c, { ...common, code: code!, redirectUri: redirectUri!, verifier: verifier! }, parts);
       },
-    ],
-    [
-      DEVICE_GRANT,
-      {
-        isOffered: flows.includes('DEVICE'),
-        give: (c, form, parts) => {
-          const common = { clientId: parts.clients.idIn(form), audience: audienceIn(form) };
-          return redeem(c, { ...common, deviceCode: form.need('device_code') }, parts);
-        },
+    },
+    [DEVICE_GRANT]: {
+      isOffered: flows.includes('DEVICE'),
+      give: (c, form, parts) => {
+        const common = { clientId: parts.clients.idIn(form), audience: audienceIn(form) };
+        return redeem(c, { ...common, deviceCode: form.need('device_code') }, parts);
       },
-    ],
-    [
-      'refresh_token',
-      {
-        isOffered: clients.mayRefresh,
-        give: (c, form, parts) => {
-          const refreshToken = form.need('refresh_token');
-          const request = { clientId: parts.clients.idIn(form), refreshToken, audience: audienceIn(form) };
-          return unlessRefused(c, parts, (address) => parts.consent.refresh(request, address, parts.refresh.leeway));
-        },
+    },
+    refresh_token: {
+      isOffered: clients.mayRefresh,
+      give: (c, form, parts) => {
+        const refreshToken = form.need('refresh_token');
+        const request = { clientId: parts.clients.idIn(form), refreshToken, audience: audienceIn(form) };
+        return unlessRefused(c, parts, (address) => parts.consent.refresh(request, address, parts.refresh.leeway));
       },
-    ],
-  ]);
+    },
+  };
+  return new Map(Object.entries(ways));
 }
 
 /** The names of those that are offered. */
