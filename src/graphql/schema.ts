@@ -4,8 +4,7 @@ import { assertValidSchema, type DocumentNode, type GraphQLSchema, isNonNullType
 import { isAdded } from '../keys/added/index.ts';
 import { isKeysError, KeysError } from '../keys/basics/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
-import { ACTIONS, type Catalog } from '../keys/permissions/index.ts';
-import { partsOfAction } from '../keys/permissions/meanings.ts';
+import { ACTIONS, type Catalog, partsOfAction } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type FeatureWithSchema, loadFeatures, requireFit, resolversOfFeature } from './feature-schema.ts';
 import {

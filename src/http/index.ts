@@ -95,7 +95,6 @@ export {
   type ServerLimits,
 } from './server.ts';
 export { shortcutOf } from './shortcut.ts';
-export { SeenOrigin, seenOrigin } from './seen-origin.ts';
 export { affordableConnections } from './connections.ts';
 export { type Endpoint, endpointOf, ENDPOINTS } from './endpoints.ts';
 export { REQUEST_ID } from './request-notes.ts';

@@ -4,8 +4,7 @@ import { lstat, unlink } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
-import { isLoopback } from './client-address.ts';
-import { debug, KeysError, printable } from '../keys/basics/index.ts';
+import { debug, isLoopbackHost, KeysError, printable } from '../keys/basics/index.ts';
 
 /** The file mode creation mask that gives a socket mode 0660: users who can write to it can connect. */
 export const SOCKET_UMASK = 0o117;
@@ -137,7 +136,7 @@ export function formatUrl(
 
 /** True for a server that is reached over a network without TLS. */
 export function isInClear(url: string): boolean {
-  return url.startsWith('http:') && !isLoopback(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
+  return url.startsWith('http:') && !isLoopbackHost(new URL(url).hostname);
 }
 
 /** Why a server cannot listen, in words. */

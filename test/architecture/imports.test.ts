@@ -54,7 +54,7 @@ const ROOMS_OF_KEYS = [
 ];
 
 /** Files that browsers load directly, because the room's door needs Node. */
-const FOR_BROWSERS = new Set(['src/keys/permissions/meanings.ts']);
+const FOR_BROWSERS = new Set(['src/keys/permissions/actions.ts']);
 
 /** Second doors of rooms, for callers that load them on demand. */
 const SECOND_DOORS = new Set(['src/store/whole-store.ts']);

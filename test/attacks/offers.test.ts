@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { Grantable, KeyChangeKind } from '../../src/keys/changes/permitted-changes.ts';
+import { type Grantable, GrantableAccess } from '../../src/features/console/grantable-access.ts';
+import type { KeyChangeKind } from '../../src/keys/changes/permitted-changes.ts';
 import { formatTime } from '../../src/keys/basics/time.ts';
 import { principalOf } from '../support/keys.ts';
 import { STRICT, type World, WorldMaker } from '../support/offers.ts';
@@ -89,7 +90,7 @@ for (const [demands, policy] of [
       let created = 0;
       for (let index = 0; index < WORLDS; index += 1) {
         const world = await worlds.make(worlds.recipe());
-        const granted = await test.keys.permittedChanges.grantable(await principalOf(test.keys, world.secret));
+        const granted = await test.keys.feature(GrantableAccess).of(await principalOf(test.keys, world.secret));
         const ends = await granted.ends();
         const end = formatTime(ends.latest ?? (ends.required ? test.time.now + 1000 : null));
         const mayCreate = granted.refusal === null && (await granted.countCreatable()) !== 0;
@@ -121,7 +122,7 @@ for (const [demands, policy] of [
         const first = await worlds.make(recipe);
         const seen = await asked(first);
         if (!seen) continue;
-        const granted = await test.keys.permittedChanges.grantable(seen.principal, seen.apiKey);
+        const granted = await test.keys.feature(GrantableAccess).of(seen.principal, seen.apiKey);
         const ends = await granted.ends();
         const update = async (fields: (world: World) => object, isOffered: boolean, what: string) => {
           const world = await worlds.make(recipe);

@@ -4,7 +4,7 @@ import { byRoutes } from '../../src/features/guard/access.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { digestToken, SESSIONS } from '../../src/features/sessions/session.ts';
 import { tokenAt } from '../../src/features/sessions/cookies.ts';
-import { SeenOrigin } from '../../src/http/seen-origin.ts';
+import { SeenOrigin } from '../../src/features/sessions/index.ts';
 import { createRouter } from '../../src/features/routes/router.ts';
 import { browse, cookiesOf, nextOf, OPENS_PAGE, type Page, sendKey, SENDS_FORM } from '../support/door.ts';
 import { describeOnEach } from '../support/dialects.ts';

@@ -10,9 +10,9 @@ import {
   type NamedCommands,
   originOf,
   readForm,
-  SeenOrigin,
 } from '../../http/index.ts';
 import type { ConsentParts } from '../consent/oauth/parts.ts';
+import { SeenOrigin } from '../sessions/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import { explainError, type PageMessage } from './page-errors.ts';
 import { addAssets, readAssets } from './assets.ts';

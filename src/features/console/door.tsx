@@ -12,7 +12,6 @@ import {
   type Reply,
   requestIdIn,
   respond,
-  type SeenOrigin,
 } from '../../http/index.ts';
 import type { PeopleSignIn } from '../people/people-sign-in.ts';
 import { addAssets, plainPageHeaders, readAssets } from './assets.ts';
@@ -31,6 +30,7 @@ import {
   LOST_FORM,
   readReturnTarget,
   sentFrom,
+  type SeenOrigin,
 } from '../sessions/index.ts';
 
 /** Sign-in at a provider. */

@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import { createsKeys, groupByAction, meaningOfAction, wordsOfGrants } from '../../keys/permissions/meanings.ts';
+import { createsKeys, groupByAction, meaningOfAction, wordsOfGrants } from './permission-meanings.ts';
 
 /** Permissions in words, with a line for each action. @param permissions each as `RESOURCE:ACTION` */
 export function PermissionWords({ permissions }: { permissions: Iterable<string> }) {

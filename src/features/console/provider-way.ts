@@ -1,13 +1,13 @@
 import type { Context, Hono } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { type BearerEnv, readQuery, type SeenOrigin } from '../../http/index.ts';
+import { type BearerEnv, readQuery } from '../../http/index.ts';
 import type { PeopleSignIn } from '../people/people-sign-in.ts';
 import { SIGN_IN_MS } from '../people/at-provider.ts';
 import { SignInFailed } from '../people/failure.ts';
 import { withQuery } from './links.ts';
 import { type SessionAuth, setOwnCookie } from './session-auth.ts';
 import { seeOther } from './visit.tsx';
-import { prefixFor } from '../sessions/index.ts';
+import { prefixFor, type SeenOrigin } from '../sessions/index.ts';
 
 /** Parts for signing in at a provider and coming back. */
 interface ProviderWay {

@@ -1,10 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
-import type { SeenOrigin } from '../../http/index.ts';
 import { OperationFailed } from './operations.ts';
 import type { SentForms } from './recent-forms.ts';
 import { KEY_FIELD, sessionTokenIn } from './session-auth.ts';
-import type { Sessions } from '../sessions/index.ts';
+import type { SeenOrigin, Sessions } from '../sessions/index.ts';
 
 const FIELD = 'once';
 const TOKEN = /^[\w-]{43}$/;

@@ -9,7 +9,6 @@ import {
   pageRefusal,
   type RefusalLog,
   RequestRefused,
-  type SeenOrigin,
 } from '../../http/index.ts';
 import type { Authenticator } from '../../keys/authentication/index.ts';
 import type { OrRefusal } from '../../keys/basics/index.ts';
@@ -26,6 +25,7 @@ import {
   tokenAt,
   type Sessions,
   SESSION_MS,
+  type SeenOrigin,
 } from '../sessions/index.ts';
 
 /** Field for entering the key again. */

@@ -1,3 +1,4 @@
+import { freeName } from '../people/free-name.ts';
 import { People } from '../people/people.ts';
 import { FEDERATION } from '../people/refuse.ts';
 import { chainExpiry, heldGrants, OPERATOR, type Principal, requireToGrant } from '../../keys/authorization/index.ts';
@@ -6,7 +7,6 @@ import {
   buildKey,
   createKey,
   findConfusableNames,
-  freeName,
   type NewSecret,
   type Parts,
   refreshed,

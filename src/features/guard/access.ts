@@ -33,8 +33,6 @@ import {
   RequestRefused,
   saidScheme,
   type Scheme,
-  type SeenOrigin,
-  seenOrigin,
   unavailable,
   withFields,
 } from '../../http/index.ts';
@@ -66,7 +64,16 @@ import {
   type Router,
   type Upstream,
 } from '../routes/index.ts';
-import { Door, type DoorParts, type LoadedDoor, type PeopleAtDoor, type SignIn, Sessions } from '../sessions/index.ts';
+import {
+  Door,
+  type DoorParts,
+  type LoadedDoor,
+  type PeopleAtDoor,
+  type SeenOrigin,
+  seenOrigin,
+  type SignIn,
+  Sessions,
+} from '../sessions/index.ts';
 import { People } from '../people/people.ts';
 
 /** The requirement given on the command line instead of routes. */

@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import type { FeatureContext } from '../../feature.ts';
-import { type HttpApp, Issuer, originOf, SeenOrigin } from '../../http/index.ts';
+import { type HttpApp, Issuer, originOf } from '../../http/index.ts';
 import { Networks } from '../../keys/basics/index.ts';
-import { doorOf, Sessions, type SignIn } from '../sessions/index.ts';
+import { doorOf, SeenOrigin, Sessions, type SignIn } from '../sessions/index.ts';
 import { peopleOf } from '../people/people-sign-in.ts';
 import { createRouter } from '../routes/index.ts';
 import { byRoutes } from './access.ts';

@@ -1,5 +1,5 @@
 import type { FeatureContext } from '../../feature.ts';
-import { type ClientAddresses, isLoopbackHost, type SeenOrigin } from '../../http/index.ts';
+import { type ClientAddresses, isLoopbackHost } from '../../http/index.ts';
 import { madeOnce } from '../../keys/basics/index.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { grantsOf, People, type PeopleSettings, type SignedIn } from './people.ts';
@@ -69,7 +69,7 @@ export class PeopleSignIn {
    * @param seen address that the browser opened
    * @throws SignInFailed also for a host that is not ours, and for a connection that others can read
    */
-  inHeaders(request: ProxiedRequest, seen: Pick<SeenOrigin, 'isPrivate'>): Identified | undefined {
+  inHeaders(request: ProxiedRequest, seen: { readonly isPrivate: boolean }): Identified | undefined {
     const { settings, addresses } = this.#options;
     if ('issuer' in settings.by) return undefined;
     const identified = readProxyHeaders(request, settings.by, addresses);

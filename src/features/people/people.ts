@@ -1,6 +1,6 @@
 import { isWidened, OPERATOR } from '../../keys/authorization/index.ts';
 import { isLoopbackHost, printable } from '../../keys/basics/index.ts';
-import { freeName, type Parts, type Transaction } from '../../keys/changes/index.ts';
+import type { Parts, Transaction } from '../../keys/changes/index.ts';
 import {
   type ApiKey,
   BARE_KEY,
@@ -11,7 +11,7 @@ import {
 } from '../../keys/key/index.ts';
 import type { Grant, Permission, Role } from '../../keys/permissions/index.ts';
 import { createSecretlessId } from '../../keys/secret/index.ts';
-
+import { freeName } from './free-name.ts';
 import type { Person } from './identity.ts';
 
 export type { Person } from './identity.ts';

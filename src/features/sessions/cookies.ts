@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { parse } from 'hono/utils/cookie';
-import type { Admission, Admitted, BearerCheck, Received, SeenOrigin } from '../../http/index.ts';
+import type { Admission, Admitted, BearerCheck, Received } from '../../http/index.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { isSecretlessId } from '../../keys/secret/index.ts';
+import type { SeenOrigin } from './seen-origin.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
 

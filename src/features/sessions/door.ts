@@ -14,13 +14,12 @@ import {
   type ErrorReply,
   type Reply,
   type RequestTo,
-  type SeenOrigin,
-  seenOrigin,
 } from '../../http/index.ts';
 import type { Authenticator } from '../../keys/authentication/index.ts';
 import { KeysError } from '../../keys/basics/index.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { admitSession, cookieParts, DOOR_COOKIE, SESSION_COOKIE, tokenAt } from './cookies.ts';
+import { type SeenOrigin, seenOrigin } from './seen-origin.ts';
 import type { Sessions } from './sessions.ts';
 
 /** Path of the sign-in pages on a guarded service. We answer everything below it; upstreams never see it. */

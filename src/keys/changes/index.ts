@@ -20,4 +20,4 @@ export { listenersOf } from './steps-of-plugins.ts';
 export * from './transaction.ts';
 export { adoptKey } from './adopt.ts';
 export { deleteKeys } from './delete.ts';
-export { setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';
+export { requireChange, setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';

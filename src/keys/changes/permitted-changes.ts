@@ -1,27 +1,11 @@
-import {
-  type Actor,
-  chainExpiry,
-  findChain,
-  heldGrants,
-  mayFor,
-  notGrantable,
-  OPERATOR,
-  type Principal,
-  requireFor,
-  requirePolicy,
-  requireToCreateAny,
-  requireToHoldKey,
-  requireToOutlive,
-  violationsOfEnd,
-} from '../authorization/index.ts';
+import { type Actor, mayFor, OPERATOR, type Principal, requireFor } from '../authorization/index.ts';
 import { type ErrorCode, isKeysError, yielding, yieldToEventLoop } from '../basics/index.ts';
-import { type ApiKey, MAX_DURATION_MS, requireWhole, statusOf } from '../key/index.ts';
-import { type Catalog, type Grant, PermissionSet, type Role } from '../permissions/index.ts';
+import { type ApiKey, requireWhole, statusOf } from '../key/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
 import { type ManyChangeRequest, type Reach, reachOf, readManyChange, requireToChangeBy } from './change-many.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
-import { type ChangeRule, type Parts, type Place, refreshed, requireUnrefused } from './transaction.ts';
-import { planSwitch, requireChange } from './update.ts';
+import { type ChangeRule, type Parts, type Place, refreshed } from './transaction.ts';
+import { planSwitch } from './update.ts';
 
 /** The reason of a refusal. */
 export interface Refusal {
@@ -38,7 +22,7 @@ export interface PossibleChange {
 }
 
 /** The state that changes are checked against in advance. */
-type PlaceBefore = Omit<Place, 'find'> & { readonly find: KeyRepository };
+export type PlaceBefore = Omit<Place, 'find'> & { readonly find: KeyRepository };
 
 const PAGE = 100;
 /** The number of pages read: a request can ask for many keys, each of which may have created any number of keys. */
@@ -65,7 +49,7 @@ const RULES = {
 export type KeyChangeKind = keyof typeof RULES;
 
 /** Why an attempt is refused; null if it is not. @throws errors that are no refusals, such as KeysError STORE_… */
-async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal | null> {
+export async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal | null> {
   try {
     await attempt();
     return null;
@@ -126,119 +110,30 @@ export interface ManyChangePlan<Key = ApiKey> extends Reach {
   readonly refused: readonly { readonly key: Key; readonly refusal: Refusal }[];
 }
 
-/** The grants and expiry that a key can give to another one, by its own grants and the policy. */
-export interface Grantable {
-  /** Why it can grant nothing; null if it can. */
-  readonly refusal: Refusal | null;
-  readonly roles: readonly Role[];
-  readonly permissions: PermissionSet;
-  /** Grants that it holds, but that the policy does not let keys give. */
-  readonly withheld: readonly Grant[];
-  /** The allowed expiry of the other key. @throws KeysError STORE_… */
-  ends(): Promise<EndBounds>;
-  /** How many more live keys the policy lets it create; null for any number. @throws KeysError STORE_… */
-  countCreatable(): Promise<number | null>;
-}
-
-/** The allowed range of a key's expiry. */
-export interface EndBounds {
-  /** Why the expiry cannot be set or changed; null if it can. */
-  readonly refusal: Refusal | null;
-  /** The latest expiry that can be set, in milliseconds since 1970; null if there is none. */
-  readonly latest: number | null;
-  /** True if the key must expire. */
-  readonly required: boolean;
-}
-
-interface KeyPlace extends PlaceBefore {
-  readonly caller: Principal;
-}
-
-/** A placeholder: messages with the name are not shown. */
-const NAMELESS = '';
-
-/**
- * The grants and expiry that a key can give to another one, in addition to its own, or to a new key.
- * @throws KeysError STORE_…
- */
-async function findGrantable(place: KeyPlace, key?: ApiKey): Promise<Grantable> {
-  const { caller, catalog, find, now } = place;
-  const refusal = await findRefusal(() => (key ? requireToAdd(place, key) : requireToCreateAny(caller)));
-  const granted = refusal ? NOTHING : grantedBy(caller, catalog);
-  const { maxKeysPerCreator: most } = catalog.policy;
-  return {
-    refusal,
-    ...granted,
-    ends: () => (key ? findEndsOf(place, key) : findEnds(place)),
-    countCreatable: async () =>
-      most === null ? null : Math.max(0, most - (await find.countLive(caller.apiKey.id, now))),
-  };
-}
-
-/** The answer for an actor that is not allowed to change anything. */
-function nothingBecause(refusal: Refusal): Grantable {
-  return {
-    refusal,
-    ...NOTHING,
-    ends: async () => ({ refusal, latest: null, required: false }),
-    countCreatable: async () => 0,
-  };
-}
-
-const NOTHING = { roles: [], permissions: new PermissionSet(), withheld: [] };
-
-/** Refuses an actor that is not allowed to add anything to a key. @throws ForbiddenError */
-async function requireToAdd(place: KeyPlace, key: ApiKey): Promise<void> {
-  requireFor(place.caller, 'UPDATE', [key]);
-  await requireUnrefused(place, key);
-  requireToHoldKey(place.caller, await findChain(place.find, key), key, place.catalog);
-}
-
-function grantedBy(caller: Principal, catalog: Catalog): Pick<Grantable, 'roles' | 'permissions' | 'withheld'> {
-  const { roles, permissions: held } = heldGrants(caller, catalog);
-  const permissions = held.permissions();
-  const withheld = notGrantable({ roles, permissions }, catalog);
-  const isWithheld: ReadonlySet<Grant> = new Set(withheld);
-  return {
-    roles: roles.filter((role) => !isWithheld.has(role)),
-    permissions: new PermissionSet(permissions.filter((permission) => !isWithheld.has(permission))),
-    withheld,
-  };
-}
-
-function findEnds({ caller, catalog, now }: KeyPlace): Promise<EndBounds> {
-  return boundsOf({ caller, catalog, now }, null, (expiresAt) => {
-    requireToOutlive(caller, expiresAt);
-    requirePolicy(violationsOfEnd({ name: NAMELESS, expiresAt }, catalog, now));
+/** The place for decisions in advance, with queries that several keys need done once. */
+export async function findPlace<Who extends Actor>(
+  { repository, catalog, clock, listeners }: Parts,
+  actor: Who,
+  keys: readonly ApiKey[],
+): Promise<(PlaceBefore & { readonly caller: Who }) | { refusal: Refusal }> {
+  const now = clock();
+  let caller = actor;
+  const refusal = await findRefusal(async () => {
+    if (actor === OPERATOR) return;
+    const { apiKey, secret } = actor;
+    caller = (await refreshed({ apiKey, secret }, repository, { catalog, now })) as Who;
   });
-}
-
-function findEndsOf(place: KeyPlace, key: ApiKey): Promise<EndBounds> {
-  return boundsOf(place, key.expiresAt, (expiresAt) => {
-    requireFor(place.caller, 'UPDATE', [key]);
-    return requireChange(place, key, { ...key, expiresAt });
-  });
-}
-
-/**
- * The latest expiry that the rules allow. It is enough to try a few candidates, since an earlier expiry is never
- * refused if a later one is allowed. The present expiry is always allowed, as it is no change.
- */
-async function boundsOf(
-  { caller, catalog: { policy }, now }: Pick<KeyPlace, 'caller' | 'catalog' | 'now'>,
-  present: number | null,
-  attempt: (expiresAt: number | null) => void | Promise<void>,
-): Promise<EndBounds> {
-  const required = (await findRefusal(() => attempt(null))) !== null;
-  const furthest = now + MAX_DURATION_MS;
-  const longest = policy.maxLifetime === null ? null : now + policy.maxLifetime;
-  const ends = [furthest, longest, present, chainExpiry(caller.chain)].filter((end) => end !== null && end > now);
-  let refusal: Refusal | null = null;
-  for (const end of (ends as number[]).toSorted((one, other) => other - one)) {
-    refusal = await findRefusal(() => attempt(end === present ? end - 1 : end));
-    if (!refusal) return { refusal, latest: end === furthest ? null : end, required };
-  }
-  return { refusal, latest: null, required };
+  if (refusal) return { refusal };
+  const creators = [...new Set(keys.flatMap(({ createdBy }) => createdBy ?? []))];
+  const ancestors = creators.length > 0 ? await repository.findAncestors(creators) : new Map<string, ApiKey>();
+  const counts = new Map<string, Promise<number>>();
+  const countLive = (creator: string, at: number) => {
+    const count = counts.get(creator) ?? repository.countLive(creator, at);
+    counts.set(creator, count);
+    return count;
+  };
+  const find = { ...repository, findAncestors: async () => ancestors, countLive };
+  return { caller, catalog, now, find, listeners };
 }
 
 /** Finds out in advance what an actor is allowed to do now. Nothing is written, and nothing counts as used. */
@@ -255,7 +150,7 @@ export class PermittedChanges {
    * @throws KeysError STORE_…
    */
   async possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
-    const place = await this.#findPlace(actor, keys);
+    const place = await findPlace(this.#options, actor, keys);
     const own = this.#options.listeners.map(({ rules }) => rules);
     // A rule of a listener takes no place of ours, which come first.
     const rules = Object.entries<ChangeRule | (typeof RULES)[KeyChangeKind]>(Object.assign({}, RULES, ...own, RULES));
@@ -287,7 +182,7 @@ export class PermittedChanges {
     const found = await repository.findBy('id', [...new Set(ids)]);
     const byId = new Map(found.map((key) => [key.id, key]));
     const keys = [...new Set(ids)].flatMap((id) => byId.get(id) ?? []).filter((key) => mayFor(actor, 'READ', key));
-    const place = await this.#findPlace(actor, keys);
+    const place = await findPlace(this.#options, actor, keys);
     const plan: Record<'changing' | 'unchanged', ApiKey[]> = { changing: [], unchanged: [] };
     const refused: ManyChangePlan['refused'][number][] = [];
     for await (const key of yielding(keys)) {
@@ -309,40 +204,5 @@ export class PermittedChanges {
         plan.changing.map(({ id }) => id),
       )),
     };
-  }
-
-  /**
-   * The grants and expiry that an actor can give to a key, in addition to its own, or to a new key.
-   * @throws KeysError STORE_…
-   */
-  async grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
-    const place = await this.#findPlace(actor, key ? [key] : []);
-    return 'refusal' in place ? nothingBecause(place.refusal) : findGrantable(place, key);
-  }
-
-  /** The place for decisions, with queries that several keys need done once. */
-  async #findPlace<Who extends Actor>(
-    actor: Who,
-    keys: readonly ApiKey[],
-  ): Promise<(PlaceBefore & { readonly caller: Who }) | { refusal: Refusal }> {
-    const { repository, catalog, clock, listeners } = this.#options;
-    const now = clock();
-    let caller = actor;
-    const refusal = await findRefusal(async () => {
-      if (actor === OPERATOR) return;
-      const { apiKey, secret } = actor;
-      caller = (await refreshed({ apiKey, secret }, repository, { catalog, now })) as Who;
-    });
-    if (refusal) return { refusal };
-    const creators = [...new Set(keys.flatMap(({ createdBy }) => createdBy ?? []))];
-    const ancestors = creators.length > 0 ? await repository.findAncestors(creators) : new Map<string, ApiKey>();
-    const counts = new Map<string, Promise<number>>();
-    const countLive = (creator: string, at: number) => {
-      const count = counts.get(creator) ?? repository.countLive(creator, at);
-      counts.set(creator, count);
-      return count;
-    };
-    const find = { ...repository, findAncestors: async () => ancestors, countLive };
-    return { caller, catalog, now, find, listeners };
   }
 }

@@ -4,4 +4,4 @@ export * from './parse-grants.ts';
 export * from './policy.ts';
 export * from './permission-set.ts';
 export * from './scope.ts';
-export { withoutIncluded } from './meanings.ts';
+export * from './actions.ts';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { GrantableAccess } from '../../../src/features/console/grantable-access.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { KeyAction } from '../../../src/features/console/pages/key/shown-key.ts';
 import { startConsoleService, Visitor } from './support/console.ts';
@@ -80,7 +81,7 @@ for (const [demands, policy] of [
         const offered = Array.from(form.matchAll(/<input type="checkbox"[^>]*>/g), ([tag]) => tag)
           .filter((tag) => !/\sdisabled/.test(tag))
           .map((tag) => /value="([^"]*)"/.exec(tag)![1]!);
-        const granted = await test.keys.permittedChanges.grantable(principal, apiKey);
+        const granted = await test.keys.feature(GrantableAccess).of(principal, apiKey);
         const grantable = [...granted.roles, ...granted.permissions.permissions()];
         const kept = [...target.roles, ...target.permissions];
         assert.deepEqual(new Set(offered), new Set([...grantable, ...kept]), said);

@@ -4,7 +4,8 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import type { Config } from '../../../src/config/config.ts';
 import { defaultConfig } from '../../../src/config/default-config.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { GrantableAccess } from '../../../src/features/console/grantable-access.ts';
+import { OPERATOR, principalOf } from '../../../src/keys/authorization/index.ts';
 import type { PeopleSettings } from '../../../src/features/people/people.ts';
 import { fieldsIn } from '../consent/support/consent.ts';
 import { startConsoleService, Visitor } from './support/console.ts';
@@ -54,6 +55,11 @@ describeOnEach('a person signed in by a proxy', () => {
     assert.match(page.text, /Created .*at the first sign-in/);
     assert.doesNotMatch(page.text, /by the operator|ask an administrator/);
     assert.match(page.html, /aria-current="page">My key</);
+    const [chain] = await test.keys.chainsOf([await person()]);
+    const { refusal } = await test.keys
+      .feature(GrantableAccess)
+      .of(principalOf(chain!, test.keys.catalog), chain!.keys[0]);
+    assert.equal(refusal?.code, 'NOT_FOR_PEOPLE');
     assert.equal(page.html.match(/<nav aria-label="Pages">.*?<\/nav>/s)![0].match(/aria-current/g)!.length, 1);
   });
 

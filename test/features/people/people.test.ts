@@ -115,7 +115,6 @@ describeOnEach('a person', () => {
     assert.deepEqual(await found(id), before);
     const [changes] = await keys.permittedChanges.possibleChanges([before], ada);
     assert.ok(changes!.find(({ change }) => change === 'ROTATE')!.refusal);
-    assert.ok((await keys.permittedChanges.grantable(ada, before)).refusal);
   });
 
   it('can be restricted: a description, limits, networks and an expiry', async () => {

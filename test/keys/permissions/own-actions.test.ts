@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { createCatalog, parsePermissions, PermissionSet } from '../../../src/keys/permissions/index.ts';
-import { groupByAction, meaningOfPermission, wordsOfScope } from '../../../src/keys/permissions/meanings.ts';
 
 const catalog = createCatalog({ resources: ['WIKI'], actions: ['PUBLISH', 'APPROVE_ANY'] });
 const parsed = (text: string) => parsePermissions([text], catalog);
@@ -50,16 +49,4 @@ describe('actions of an installation', () => {
     it(`are refused by the name ${name}`, () => {
       assert.throws(() => createCatalog({ actions: [name] }), words);
     });
-
-  it('are in words', () => {
-    assert.equal(meaningOfPermission('WIKI:PUBLISH'), 'Can publish wiki.');
-    assert.equal(meaningOfPermission('WIKI:SIGN_OFF_OWN'), 'Can sign off its own wiki.');
-    assert.equal(wordsOfScope('WIKI:PUBLISH'), 'Publishes wiki');
-    assert.equal(wordsOfScope('WIKI:APPLY_OWN'), 'Applies its own wiki');
-    assert.equal(wordsOfScope('WIKI:SIGN_OFF_ANY'), 'Signs off wiki');
-    assert.deepEqual(groupByAction(['WIKI:PUBLISH', 'DISK:READ_ANY']), [
-      { action: 'READ_ANY', resources: ['DISK'] },
-      { action: 'PUBLISH', resources: ['WIKI'] },
-    ]);
-  });
 });

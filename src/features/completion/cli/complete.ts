@@ -4,6 +4,7 @@ import { wordsBesideCommands } from '../../../cli/help/topics.ts';
 import { normalizeText } from '../../../keys/basics/index.ts';
 import { validateName } from '../../../keys/key/index.ts';
 import { createCatalog } from '../../../keys/permissions/index.ts';
+import { keyNamesFrom } from './key-names.ts';
 import { readCommandLine } from './command-line.ts';
 import { formatReply, offerFor, resolveOffer, type Shell } from './offer.ts';
 
@@ -41,10 +42,7 @@ export async function completionsFor(shell: Shell, config: Config): Promise<stri
 
 /** The names that begin with a text. A store that is missing is not created, and an old one not migrated. */
 async function namesFrom(start: string, { database, env }: Place): Promise<string[]> {
-  const [{ openConnection }, { keyNamesFrom }] = await Promise.all([
-    import('../../../store/open.ts'),
-    import('../../../store/key-repository.ts'),
-  ]);
+  const { openConnection } = await import('../../../store/open.ts');
   const connection = await openConnection({
     database,
     env,

@@ -12,7 +12,6 @@ import {
   type PageRefusal,
   REPLY_HEADERS,
   RequestRefused,
-  type SeenOrigin,
   statusOf,
 } from '../../../http/index.ts';
 import { oauthErrorFor } from '../../consent/oauth/answers.ts';
@@ -29,7 +28,6 @@ import { TooManyRequestsError } from '../../consent/pace.ts';
 import { formatTime, isKeysError } from '../../../keys/basics/index.ts';
 import { scopeItems } from '../../../keys/permissions/index.ts';
 import { type ApiKey, expiryIn } from '../../../keys/key/index.ts';
-import { createsKeys, wordsOfScope } from '../../../keys/permissions/meanings.ts';
 import type { ConsentRequest } from '../../consent/consent-request.ts';
 import { requireFlow } from '../../consent/consent-flow.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
@@ -47,6 +45,7 @@ import {
   TextField,
 } from '../parts/field.tsx';
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
+import { createsKeys, wordsOfScope } from '../permission-meanings.ts';
 import { CreatesKeys } from '../permission-words.tsx';
 import { Message, Panel } from '../parts/layout.tsx';
 import { Done, Fact, Problem, Time, titleOf } from '../parts/notice.tsx';
@@ -55,7 +54,7 @@ import { startOf } from '../provider-way.ts';
 import { sendPage, type Visit } from '../visit.tsx';
 import { type Means, meansOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
-import type { Sessions } from '../../sessions/index.ts';
+import type { SeenOrigin, Sessions } from '../../sessions/index.ts';
 
 /** Parts that the pages need in addition to those of the endpoints for applications. */
 interface ConsentPageParts extends ConsentParts {

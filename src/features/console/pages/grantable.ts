@@ -2,6 +2,7 @@ import { chainExpiry } from '../../../keys/authorization/index.ts';
 import type { Refusal } from '../../../keys/changes/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
 import { groupPermissions } from '../../../keys/permissions/index.ts';
+import { GrantableAccess } from '../grantable-access.ts';
 import type { ExpiryBounds } from '../parts/field.tsx';
 import type { Grantable } from '../parts/grants.ts';
 import { inYourWords } from '../parts/notice.tsx';
@@ -32,7 +33,7 @@ export interface AskedGrantable extends Grantable {
  */
 export async function findGrantable({ parts: { keys }, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
   const { catalog } = keys;
-  const found = await keys.permittedChanges.grantable(principal, key);
+  const found = await keys.feature(GrantableAccess).of(principal, key);
   const { refusal, latest, required } = await found.ends();
   return {
     reason: describeRefusal(found.refusal),

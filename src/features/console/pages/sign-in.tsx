@@ -1,14 +1,8 @@
 import type { Context, Hono } from 'hono';
-import {
-  type BearerEnv,
-  type Issuer,
-  type NamedCommands,
-  readForm,
-  readQuery,
-  type SeenOrigin,
-} from '../../../http/index.ts';
+import { type BearerEnv, type Issuer, type NamedCommands, readForm, readQuery } from '../../../http/index.ts';
 import type { PeopleSignIn } from '../../people/people-sign-in.ts';
 import type { Assets } from '../assets.ts';
+import type { SeenOrigin } from '../../sessions/index.ts';
 import type { SessionAuth } from '../session-auth.ts';
 import { Message, Panel, toConsole } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';

@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
 import { mapYielding } from '../../../keys/basics/index.ts';
 import { ALL_ACCESS, type ResourceActions } from '../../../keys/permissions/index.ts';
-import { meaningOfPermission } from '../../../keys/permissions/meanings.ts';
+import { meaningOfPermission } from '../permission-meanings.ts';
 import { capitalized } from '../permission-words.tsx';
 import { accessField, CUSTOM, levelOf, levelsOf, NOTHING } from '../access-levels.ts';
 import {

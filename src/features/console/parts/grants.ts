@@ -1,6 +1,5 @@
 import { accessField, CUSTOM, NOTHING } from '../access-levels.ts';
-import type { Action, ResourceActions } from '../../../keys/permissions/index.ts';
-import { partsOfAction } from '../../../keys/permissions/meanings.ts';
+import { type Action, partsOfAction, type ResourceActions } from '../../../keys/permissions/index.ts';
 
 /** A role that can be granted. */
 export interface GrantableRole {

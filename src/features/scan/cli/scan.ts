@@ -8,8 +8,9 @@ import { OPERATOR } from '../../../keys/authorization/index.ts';
 import type { Leak } from '../../leaks/leaks.ts';
 import { isKeysError, type KeysError, printable, type ProgressReport } from '../../../keys/basics/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
-import { type FoundSecret, prefixOf, SecretFinder } from '../../../keys/secret/index.ts';
+import { prefixOf } from '../../../keys/secret/index.ts';
 import type { OpenKeys } from '../../../service/open-keys.ts';
+import { type FoundSecret, SecretFinder } from './secret-finder.ts';
 
 /** A finding of another scanner. */
 interface ReportedFinding {

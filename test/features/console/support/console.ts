@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Principal } from '../../../../src/keys/authorization/principal.ts';
 import { tokenAt } from '../../../../src/features/sessions/cookies.ts';
-import { SeenOrigin } from '../../../../src/http/seen-origin.ts';
+import { SeenOrigin } from '../../../../src/features/sessions/index.ts';
 import { createPrincipal } from '../../../support/keys.ts';
 import { startTestService, type TestService } from '../../../support/server.ts';
 

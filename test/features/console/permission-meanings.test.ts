@@ -4,7 +4,7 @@ import {
   meaningOfPermission,
   wordsOfGrants,
   wordsOfScope,
-} from '../../../src/keys/permissions/meanings.ts';
+} from '../../../src/features/console/permission-meanings.ts';
 
 describe('the meaning of permissions', () => {
   it('is a sentence', () => {
@@ -44,6 +44,18 @@ describe('the meaning of permissions', () => {
       'Does everything',
       'Can create further keys',
       'Deletes Docker',
+    ]);
+  });
+
+  it('covers actions of an installation', () => {
+    assert.equal(meaningOfPermission('WIKI:PUBLISH'), 'Can publish wiki.');
+    assert.equal(meaningOfPermission('WIKI:SIGN_OFF_OWN'), 'Can sign off its own wiki.');
+    assert.equal(wordsOfScope('WIKI:PUBLISH'), 'Publishes wiki');
+    assert.equal(wordsOfScope('WIKI:APPLY_OWN'), 'Applies its own wiki');
+    assert.equal(wordsOfScope('WIKI:SIGN_OFF_ANY'), 'Signs off wiki');
+    assert.deepEqual(groupByAction(['WIKI:PUBLISH', 'DISK:READ_ANY']), [
+      { action: 'READ_ANY', resources: ['DISK'] },
+      { action: 'PUBLISH', resources: ['WIKI'] },
     ]);
   });
 });

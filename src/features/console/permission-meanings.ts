@@ -1,13 +1,9 @@
+import { partsOfAction, withoutIncluded } from '../../keys/permissions/actions.ts';
+
 /** An action in words, to put before a resource: `read all`. */
 export function meaningOfAction(action: string): string {
   const { verb, extent } = partsOfAction(action);
   return extent === '' ? verb : `${verb} ${extent === 'any' ? 'all' : 'its own'}`;
-}
-
-/** The verb of an action in words, and its extent, which an action of an installation can lack: `sign off`, `own`. */
-export function partsOfAction(action: string): { verb: string; extent: string } {
-  const [, verb = '', extent = ''] = /^(.*?)(?:_(any|own))?$/.exec(action.toLowerCase())!;
-  return { verb: verb.replaceAll(/_+/g, ' ').trim(), extent };
 }
 
 /** A verb for a key: `reads`, `publishes`, `applies`, `signs off`. */
@@ -31,12 +27,6 @@ export interface AllowedAction {
 }
 
 const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'];
-
-/** Leaves out each `X_OWN` whose resource has `X_ANY`, which includes it. */
-export function withoutIncluded<Of extends string>(permissions: readonly Of[]): Of[] {
-  const all: ReadonlySet<string> = new Set(permissions);
-  return permissions.filter((one) => !one.endsWith('_OWN') || !all.has(one.replace(/_OWN$/, '_ANY')));
-}
 
 /**
  * Groups permissions by action. Leaves out `X_OWN` where `X_ANY` includes it.

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
-import { type FoundSecret, SecretFinder } from '../../../src/keys/secret/secret-finder.ts';
+import { type FoundSecret, SecretFinder } from '../../../src/features/scan/cli/secret-finder.ts';
 
 const { text: secret, publicId } = createSecret(randomBytes);
 const { text: other, publicId: otherId } = createSecret(randomBytes);
@@ -77,5 +77,26 @@ describe('finding secrets', () => {
       [...finder.find(Buffer.from(secret))],
       [{ secret, publicId, line: 1, column: 50 * part.length + 1 }],
     );
+  });
+
+  it('finds one with a start of its own beside one that begins with svc_, wherever a stream is split', () => {
+    const acme = createSecret(randomBytes, 'acme');
+    const svc = createSecret(randomBytes);
+    const twelve = createSecret(randomBytes, 'abcdefghijk9');
+    const bytes = Buffer.from(`a_b\nx${acme.text}${svc.text}\n%3D${twelve.text}${acme.text.slice(0, -1)}`);
+    for (let size = 1; size < bytes.length; size += 7) {
+      const finder = new SecretFinder();
+      const found = [];
+      for (let at = 0; at < bytes.length; at += size) found.push(...finder.find(bytes.subarray(at, at + size)));
+      assert.deepEqual(
+        found.map((each) => [each.secret, each.line, each.column]),
+        [
+          [acme.text, 2, 2],
+          [svc.text, 2, 2 + acme.text.length],
+          [twelve.text, 3, 4],
+        ],
+        String(size),
+      );
+    }
   });
 });

@@ -1,5 +1,5 @@
-import { isLoopback } from './client-address.ts';
-import type { RequestTo } from './received.ts';
+import type { RequestTo } from '../../http/index.ts';
+import { isLoopbackHost } from '../../keys/basics/index.ts';
 
 /** The address under which a browser knows a service. */
 export class SeenOrigin {
@@ -29,12 +29,7 @@ export class SeenOrigin {
   /** True if requests are encrypted, or do not leave the machine. */
   get isPrivate(): boolean {
     const { hostname } = this.#url;
-    return (
-      this.isEncrypted ||
-      hostname === 'localhost' ||
-      hostname.endsWith('.localhost') ||
-      isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
-    );
+    return this.isEncrypted || hostname.endsWith('.localhost') || isLoopbackHost(hostname);
   }
 }
 

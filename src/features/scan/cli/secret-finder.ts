@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { MAX_PREFIX_LENGTH, readSecret, SECRET_REST_LENGTH } from './secret.ts';
+import { MAX_PREFIX_LENGTH, readSecret, SECRET_REST_LENGTH } from '../../../keys/secret/index.ts';
 
 /** A secret and its position. */
 export interface FoundSecret {
