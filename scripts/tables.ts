@@ -5,7 +5,7 @@ import { allFeatures, FEATURES } from '../src/features/index.ts';
 import { errorTable, HTTP_ERRORS, type ReplyEntry } from '../src/keys/basics/index.ts';
 import type { About, Schema } from '../src/config/schema.ts';
 import { DESCRIBED } from './config-schema.ts';
-import { libraryNames } from './library-names.ts';
+import { EXAMPLE_PARTS, libraryNames } from './library-names.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -30,6 +30,7 @@ const PARTS: Readonly<Record<string, () => string>> = {
       rowOf('$schema', { description: 'The location of the JSON Schema, for editors.' }),
     ]),
   'names of the library': libraryNames,
+  ...EXAMPLE_PARTS,
   'needs of features': needsOfFeatures,
   'list of features': listOfFeatures,
 };

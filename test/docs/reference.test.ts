@@ -51,10 +51,10 @@ describe('docs/reference.md, on permissions', () => {
   });
 });
 
-describe('docs/library.md', () => {
+describe('docs/library/managing.md', () => {
   /** The names in the first column of a table. */
   const rowsOf = (heading: string) => {
-    const table = read('docs/library.md').split(`\n| ${heading} |`)[1]!.split('\n\n', 1)[0]!;
+    const table = read('docs/library/managing.md').split(`\n| ${heading} |`)[1]!.split('\n\n', 1)[0]!;
     return Array.from(table.matchAll(/^\| `(\w+)`/gm), ([, name]) => name!).toSorted();
   };
 

@@ -8,7 +8,7 @@ import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-const PAGE = 'docs/library.md';
+const PAGE = 'docs/library/opening.md';
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 
 /** A server that opens a store, requires a key, calls itself with and without one, and ends. */

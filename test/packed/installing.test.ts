@@ -69,10 +69,10 @@ describe('docs/installing.md, in a fresh home without Python, make or a compiler
     assert.match(stdout, /^svc-api\/\d+\.\d+\.\d+ /);
   });
 
-  it('makes a CLI with a resource of its own, as docs/library.md has it', async () => {
+  it('makes a CLI with a resource of its own, as docs/library/cli-schema.md has it', async () => {
     const project = join(tempFolder(), 'garden');
     mkdirSync(project);
-    const script = blocksOf('docs/library.md')
+    const script = blocksOf('docs/library/cli-schema.md')
       .join('')
       .replace(/\.\/svc-api-[\d.]+\.tgz/, `'${tarball}'`);
     const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');

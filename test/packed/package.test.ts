@@ -239,7 +239,7 @@ describe('the packed package', () => {
       /^dist\/(LICENSES\.txt|sbom\.cdx\.json)$/,
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/console\/console\.(js|css|svg)$/,
-      /^docs\/(((how-to|tutorials|explanation)\/)?[a-z-]+\.md|[a-z-]+\.(graphql|d\.ts)|README\.md)$/,
+      /^docs\/(((how-to|tutorials|explanation|library|plugins)\/)?[a-z-]+\.md|[a-z-]+\.(graphql|d\.ts)|README\.md)$/,
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api(\.service|\.socket|-edge\.service))$/,
       /^examples\/docker\/(Dockerfile(\.dockerignore)?|assemble\.sh|compose\.yaml|svc-api\.yaml|Caddyfile|README\.md)$/,
       /^examples\/kubernetes\/(README\.md|(postgres|sqlite|rotation|edge)\.yaml)$/,

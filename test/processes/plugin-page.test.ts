@@ -267,25 +267,6 @@ describe(`an example of ${PAGE}`, () => {
     assert.equal(team, 'Web');
   });
 
-  it('chooses features in a program', async () => {
-    const fields = await program({
-      'features.js': block('chooseFeatures('),
-      'program.js': `
-        import './features.js';
-        import { createApp, OPERATOR, openKeys } from 'svc-api';
-        const keys = await openKeys({ database: ':memory:' });
-        const { key } = await keys.create({ name: 'A', roles: ['ADMIN'] }, { actor: OPERATOR });
-        const app = await createApp({ keys });
-        const headers = { authorization: 'Bearer ' + key, 'content-type': 'application/json' };
-        const body = JSON.stringify({ query: '{ __schema { queryType { fields { name } } } }' });
-        const { data } = await (await app.request('/graphql', { method: 'POST', headers, body })).json();
-        console.log(JSON.stringify(data.__schema.queryType.fields.map(({ name }) => name)));
-        await keys.close();`,
-    });
-    const has = ['consentRequests', 'edges'].map((name) => (fields as string[]).includes(name));
-    assert.deepEqual(has, [true, false]);
-  });
-
   it('is tried, each of them', () =>
     assert.deepEqual(
       blocksOf(PAGE, 'js').filter((each) => !tried.has(each)),

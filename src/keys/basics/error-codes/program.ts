@@ -75,8 +75,8 @@ export const PROGRAM_ERRORS = defineErrors({
       'the hook declares or resolves something that is built in',
     ],
     remedy:
-      'The error names the plugin, or the fields. See [the hook](library.md#the-hosts-own-resources-and-schema) and ' +
-      '[A schema of your own](library.md#a-schema-of-your-own).',
+      'The error names the plugin, or the fields. See [the hook](library/cli-schema.md) and ' +
+      '[A schema of your own](library/service.md#a-schema-of-your-own).',
   },
   FEATURE_INVALID: {
     meaning: "A plugin's part of svc-api, or a choice of features, is invalid.",
@@ -92,7 +92,7 @@ export const PROGRAM_ERRORS = defineErrors({
     ],
     remedy:
       'The error names the plugin: update or uninstall it. See [Plugins](plugins.md). Or it names the feature: correct ' +
-      'its name. See [features of a CLI](library.md#the-hosts-choice-of-features).',
+      'its name. See [Choose features](library/features.md).',
   },
   FEATURE_FAILED: {
     status: 500,
@@ -123,7 +123,7 @@ export const PROGRAM_ERRORS = defineErrors({
       'a permission names an unknown resource: pass your own resources to `openKeys({ resources })`',
       '`openKeys(…)` is not awaited',
     ],
-    remedy: 'Correct the option, or leave it out. See [The library](library.md#options).',
+    remedy: 'Correct the option, or leave it out. See [The library](library/checking.md#options).',
   },
   GRAPHQL_UNSUPPORTED: {
     meaning: '`serve` loaded a version of graphql that does not work. The error names the version and its place.',
