@@ -280,6 +280,13 @@ describe('a plugin with fields of keys', () => {
       [pluginOf('another', ''), 'must be that of its package, "other"'],
       ['(() => { throw new Error("no disk"); })()', 'no disk'],
       ['undefined', 'returned no feature'],
+      ['[{ name: "other" }]', 'a list'],
+      ['({ get name() { throw new Error("no name"); } })', 'no name'],
+      ['({ name: "other", get fields() { throw new Error("no fields"); } })', 'no fields'],
+      [
+        '({ name: "other", get routes() { if (globalThis.read) throw new Error("no routes"); globalThis.read = 1; return () => {}; } })',
+        'no routes',
+      ],
       ['export const feature = { name: "other" };', 'returned no feature'],
       ['export default { name: "other" };', 'does not export a function'],
     ] as const) {
@@ -305,7 +312,7 @@ describe('a plugin with fields of keys', () => {
       assert.deepEqual([code, existsSync(database)], ['FEATURE_INVALID', false]);
       return error as string;
     };
-    const peer = (range: string) =>
+    const peer = (range: unknown) =>
       data.install('other', needing('other'), undefined, { peerDependencies: { 'svc-api': range } });
     for (const [install, ...expected] of [
       [() => data.install('other', needing('other', 'gaurd')), /other is invalid.*"gaurd".*Did you mean guard/],
@@ -313,6 +320,8 @@ describe('a plugin with fields of keys', () => {
       [() => data.install('other', needing('other', 'another')), /other is invalid.*"another"/],
       [() => peer('^99.0.0'), /other is invalid.*\^99\.0\.0.*this is \d/],
       [() => peer('latest'), /other is invalid.*latest/],
+      [() => peer(7), /other is invalid.*made for svc-api 7/],
+      [() => data.install('other', needing('other', 'other')), /other is invalid.*It needs itself\.$/],
     ] as const) {
       install();
       const error = await refusal();

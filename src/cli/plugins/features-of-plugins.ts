@@ -1,6 +1,6 @@
 import type { Config } from '@oclif/core/interfaces';
-import { addFields, type FeatureOfFields, featuresFailed, invalidFeature } from '../../keys/added/index.ts';
-import { printable } from '../../keys/basics/index.ts';
+import { addFields, type FeatureOfFields, featuresFailed, invalidFeature, unreadable } from '../../keys/added/index.ts';
+import { kindOf, printable } from '../../keys/basics/index.ts';
 import { describeAddedFields } from './added-flags.ts';
 import { ASKING, FEATURE_HOOK, resultsOf } from './hooks.ts';
 import { takenNames } from './taken-names.ts';
@@ -38,9 +38,10 @@ export async function addFeaturesOfPlugins(config: Config, words: readonly strin
 /** Refuses a plugin made for other versions, by its package.json. @throws KeysError FEATURE_INVALID */
 async function requireVersions(config: Config): Promise<void> {
   for (const { name, pjson, hooks } of config.getPluginsList()) {
-    const { peerDependencies } = pjson as { peerDependencies?: Readonly<Record<string, string>> };
-    const range = peerDependencies?.['svc-api'];
-    if (range === undefined || !hooks[FEATURE_HOOK]) continue;
+    const { peerDependencies } = pjson as { peerDependencies?: Readonly<Record<string, unknown>> };
+    const given = peerDependencies?.['svc-api'];
+    if (given === undefined || !hooks[FEATURE_HOOK]) continue;
+    const range = String(given);
     const [{ default: satisfies }, { packageVersion }] = await Promise.all([
       import('semver/functions/satisfies.js'),
       import('../../version.ts'),
@@ -56,10 +57,19 @@ async function requireVersions(config: Config): Promise<void> {
 }
 
 function readFeature(plugin: string, result: unknown): FeatureOfFields {
-  const { name } = result as Partial<FeatureOfFields>;
-  if (name === plugin) return result as FeatureOfFields;
+  if (typeof result !== 'object' || Array.isArray(result))
+    throw invalidFeature(plugin, `Its hook ${FEATURE_HOOK} returned ${kindOf(result)}. Return an object with a name.`);
+  if (nameOf(plugin, result as Partial<FeatureOfFields>) === plugin) return result as FeatureOfFields;
   throw invalidFeature(
     plugin,
     `The "name" that its hook ${FEATURE_HOOK} returns must be that of its package, "${plugin}".`,
   );
+}
+
+function nameOf(plugin: string, feature: Partial<FeatureOfFields>): string | undefined {
+  try {
+    return feature.name;
+  } catch (error) {
+    throw unreadable(plugin, error);
+  }
 }

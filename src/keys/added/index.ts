@@ -198,7 +198,11 @@ export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[
     if (ordered.includes(feature)) return;
     const { name, needs = [] } = feature;
     if (own.includes(name)) throw invalidFeature(name, 'A feature of svc-api has this name. Rename the package.');
-    if (asked.includes(name)) throw invalidFeature(name, `It needs itself through ${formatList(asked.slice(1))}.`);
+    if (asked.includes(name)) {
+      const between = asked.slice(1);
+      const through = between.length > 0 ? ` through ${formatList(between)}` : '';
+      throw invalidFeature(name, `It needs itself${through}.`);
+    }
     for (const needed of needs) {
       const other = features.find((each) => each.name === needed);
       if (other) add(other, [...asked, name]);
@@ -283,14 +287,8 @@ export function addFields<Given extends FeatureOfFields & { readonly onKeys?: ob
   const names = new Set(features.map(({ name }) => name));
   const resources = new Map<string, Exclude<HostResource, string>>();
   const actions = new Set<string>();
-  for (const feature of given) {
-    const {
-      name,
-      fields: own = {},
-      resources: ofFeature = [],
-      actions: added = [],
-      metrics = [],
-    } = readFeature(feature);
+  const read = given.map(readFeature);
+  for (const { name, fields: own = {}, resources: ofFeature = [], actions: added = [], metrics = [] } of read) {
     const invalid = (problem: string) => invalidFeature(name, problem);
     if (names.has(name)) throw invalid('Another feature has this name.');
     names.add(name);
@@ -320,8 +318,8 @@ export function addFields<Given extends FeatureOfFields & { readonly onKeys?: ob
       known.set(field, { ...description, id: `${name}.${field}`, feature: name });
     }
   }
-  const possible = [...ACTIONS, ...[...features, ...given].flatMap(({ actions: of = [] }) => of.flatMap(withOwn))];
-  for (const { name, operations = {} } of given as readonly WithOperations[])
+  const possible = [...ACTIONS, ...[...features, ...read].flatMap(({ actions: of = [] }) => of.flatMap(withOwn))];
+  for (const { name, operations = {} } of read as readonly WithOperations[])
     for (const [operation, { needs }] of Object.entries(operations)) {
       const action = needs.split(':')[1]!;
       if (!(possible as readonly string[]).includes(action)) {
@@ -335,11 +333,11 @@ export function addFields<Given extends FeatureOfFields & { readonly onKeys?: ob
   if (isInUse || (isClosed && known.size > fields.size))
     throw new KeysError(
       'FEATURE_INVALID',
-      `${formatList(given.map(({ name }) => name))}: added too late. ` +
+      `${formatList(read.map(({ name }) => name))}: added too late. ` +
         'Features are in use already: add them before svc-api is imported, in a module without a top-level await.',
     );
   for (const [name, field] of known) fields.set(name, field);
-  features.push(...given);
+  features.push(...read);
   addVocabulary([...resources.values()], [...actions]);
 }
 
@@ -583,12 +581,29 @@ export function asProperties(problem: string): string {
     .replaceAll('propertys', 'properties');
 }
 
+/** A copy of a feature that fits the rules: the getters of a plugin can fail later. */
 function readFeature(given: unknown): FeatureOfFields {
   if (typeof given !== 'object' || given === null)
     throw new KeysError('FEATURE_INVALID', `A feature is ${kindOf(given)}. It must be an object with a name.`);
   const { name } = given as { name?: unknown };
   if (typeof name !== 'string' || !PACKAGE_NAME.test(name))
     throw new KeysError('FEATURE_INVALID', 'A feature has no valid "name". It is that of its package.');
+  try {
+    requireRules(name, given);
+    return { ...given } as FeatureOfFields;
+  } catch (error) {
+    throw isKeysError(error) ? error : unreadable(name, error);
+  }
+}
+
+/** An error of a plugin whose feature cannot be read, because a getter throws. */
+export function unreadable(plugin: string, cause: unknown): KeysError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return invalidFeature(plugin, `It cannot be read: ${printable(reason, 300)}`, cause);
+}
+
+/** @throws KeysError FEATURE_INVALID */
+function requireRules(name: string, given: object): void {
   const problem = options<Partial<Record<keyof typeof MEMBERS, unknown>>>(MEMBERS)(given, 'feature');
   if (problem !== undefined) throw invalidFeature(name, asProperties(problem.replaceAll('"feature.', '"')));
   if ('operations' in given && !('schema' in given))
@@ -596,7 +611,6 @@ function readFeature(given: unknown): FeatureOfFields {
   const { checks = [] } = given as { checks?: readonly { readonly name: string }[] };
   const problemOfChecks = checks.map((check) => problemOfCheck(check.name, name, checks)).find((each) => each);
   if (problemOfChecks !== undefined) throw invalidFeature(name, problemOfChecks);
-  return given as FeatureOfFields;
 }
 
 const STATUS = whole(400, 599);
