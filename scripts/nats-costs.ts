@@ -15,7 +15,7 @@ import { startNats, stopNats } from '../test/support/nats.ts';
 import { freePort } from '../test/support/port.ts';
 import { removeTempFolders, tempFolder } from '../test/support/temp.ts';
 import { until } from '../test/support/until.ts';
-import { Transfer } from '../src/features/transfer/transfer.ts';
+import { importKeys } from '../test/features/transfer/support/import-keys.ts';
 
 /**
  * Measures the costs of a feed through NATS: `npm run nats:costs -- <keys> <changes> <idle edges> <idle seconds>`. The
@@ -78,7 +78,8 @@ const lines = Array.from({ length: KEYS }, (_, index) =>
     sha256: createHash('sha256').update(`${index}`).digest('hex'),
   }),
 );
-await test.keys.feature(Transfer).import(
+await importKeys(
+  test.keys,
   (async function* () {
     yield Buffer.from(`${lines.join('\n')}\n`);
   })() as never,

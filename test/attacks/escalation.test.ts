@@ -4,7 +4,7 @@ import { OPERATOR, type Principal } from '../../src/keys/authorization/principal
 import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 import { Declarations } from '../../src/features/apply/apply.ts';
 
 const HOUR = 3_600_000;
@@ -134,7 +134,7 @@ describeOnEach('attacks: escalation', () => {
     const declared = await readDeclaration({ keys: [{ name: 'Key 17', roles: ['GUEST'] }] }, test.keys.catalog);
     await assert.rejects(test.keys.feature(Declarations).apply(declared, {}, principal), { code: 'CHAIN_TOO_LONG' });
     const line = { name: 'Key 17', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: principal.apiKey.id };
-    const { lines } = await test.keys.feature(Transfer).import(jsonLines(line));
+    const { lines } = await importKeys(test.keys, jsonLines(line));
     assert.deepEqual(
       lines[0]!.errors.map(({ code }) => code),
       ['CHAIN_TOO_LONG'],

@@ -11,7 +11,7 @@ import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../supp
 import { cliOnTerminal, KEYS } from '../support/pty.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 import { Declarations } from '../../src/features/apply/apply.ts';
 
 /** Cyrillic А in place of the Latin A. */
@@ -143,7 +143,7 @@ describeOnEach('a key that looks like another', () => {
       { name: 'Ci', roles: ['GUEST'], secret: 'the-second-secret-of-the-file' },
       { name: 'C\u0456', roles: ['GUEST'], secret: 'the-third-secret-of-the-file' },
     );
-    const { imported, lines: report } = await test.keys.feature(Transfer).import(lines);
+    const { imported, lines: report } = await importKeys(test.keys, lines);
     assert.equal(imported, 3);
     assert.deepEqual(
       report.map(({ warnings }) => warnings.map(({ code, message }) => [code, message.slice(0, 24)])),

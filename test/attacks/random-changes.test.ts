@@ -9,7 +9,7 @@ import { authenticate, jsonLines, openTestKeys, type TestKeys } from '../support
 import { Random } from '../support/random.ts';
 import { migratedStore } from '../support/temp.ts';
 import { until } from '../support/until.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 
 const SEED = 20_261_122;
 
@@ -66,7 +66,7 @@ describeOnEach('any change of keys', (dialect) => {
     },
     async importKey({ keys }) {
       const secret = `imported-secret-with-many-characters-number-${(names += 1)}`;
-      await keys.feature(Transfer).import(jsonLines({ name: `Key ${names}`, roles: ['GUEST'], secret }));
+      await importKeys(keys, jsonLines({ name: `Key ${names}`, roles: ['GUEST'], secret }));
       secrets.push(secret);
       ids.push((await keys.findByName(`Key ${names}`, OPERATOR))!.id);
     },

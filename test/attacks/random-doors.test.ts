@@ -21,7 +21,7 @@ import { Random } from '../support/random.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 import { STORES } from '../support/features.ts';
 import { applyOperations } from '../../src/features/apply/operations.ts';
@@ -401,7 +401,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       disabled: isDisabled,
       ...(creator && { createdBy: creator }),
     };
-    const { imported } = await here.keys.feature(Transfer).import(jsonLines(line));
+    const { imported } = await importKeys(here.keys, jsonLines(line));
     if (imported === 0) return;
     const { keys } = await here.keys.list({ first: 500 }, 'operator');
     const { id } = keys.find((key) => key.name === name)!;

@@ -11,7 +11,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCli } from '../support/process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 
 const { text: secret, publicId } = createSecret(randomBytes);
 
@@ -96,9 +96,7 @@ describeOnEach('a description that holds a secret', () => {
   it('is refused when keys are imported', async () => {
     const { keys, store } = await openTestKeys();
     const { text } = createSecret(randomBytes);
-    const report = await keys
-      .feature(Transfer)
-      .import(jsonLines({ name: 'CI', secret: text, roles: ['GUEST'], description }));
+    const report = await importKeys(keys, jsonLines({ name: 'CI', secret: text, roles: ['GUEST'], description }));
     assert.deepEqual([report.imported, report.lines[0]?.errors[0]?.code], [0, refused.code]);
     assert.match(report.lines[0]!.errors[0]!.message, refused.message);
     await store.close();

@@ -6,7 +6,7 @@ import { countKeys, openTestKeys } from '../support/keys.ts';
 import { finished, startCli } from '../support/process.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 
 const KEYS = 2400;
 
@@ -43,7 +43,7 @@ describeOnEach('import that is killed', () => {
         child.kill('SIGKILL');
         await ended;
         assert.deepEqual((await keys.audit.check()).comparison?.differences, []);
-        const report = await keys.feature(Transfer).import(createReadStream(file));
+        const report = await importKeys(keys, createReadStream(file));
         assert.deepEqual([report.imported + report.unchanged, report.failed], [KEYS, 0]);
         assert.equal(await countKeys(store.repository), KEYS);
         const { verification, comparison } = await keys.audit.check();

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys } from '../support/keys.ts';
 import { workOf } from '../support/work.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 
 const FEWER = 500;
 /** The larger store has FACTOR times as many keys. The work per key may grow by TOLERANCE at most. */
@@ -19,7 +19,7 @@ describeOnEach('verifying a log, and comparing keys with it,', () => {
       roles: ['VIEWER'],
     });
     try {
-      await keys.feature(Transfer).import(jsonLines(...Array.from({ length: entries }, line)));
+      await importKeys(keys, jsonLines(...Array.from({ length: entries }, line)));
       const { count, result } = await workOf(() => keys.audit.check());
       assert.equal('entries' in result.verification && result.verification.entries, entries);
       assert.equal(result.comparison?.compared, entries);

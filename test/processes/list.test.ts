@@ -6,7 +6,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { jsonLines, openTestKeys } from '../support/keys.ts';
 import { cliOnTerminal } from '../support/pty.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 
 const DAY = 86_400_000;
 const CJK = '鍵'.repeat(100);
@@ -198,7 +198,7 @@ describe('apikey list', () => {
         sha256: index.toString(16).padStart(64, '0'),
         roles: [index % 2 ? 'GUEST' : 'VIEWER'],
       });
-      await keys.feature(Transfer).import(jsonLines(...Array.from({ length: 1201 }, line)));
+      await importKeys(keys, jsonLines(...Array.from({ length: 1201 }, line)));
       await store.close();
     });
     const list = (...args: string[]) => many.run(['apikey', 'list', ...args]);

@@ -13,7 +13,7 @@ import { ROOT } from '../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../support/pty.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 import { until } from '../support/until.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 import { STORES } from '../support/features.ts';
 
 describe('the progress of a long command', () => {
@@ -96,7 +96,7 @@ describe('progress is reported', () => {
     const { keys, store, database } = await openTestKeys({ asServer: true });
     const done: [string, number, number | undefined][] = [];
     const report = (what: string) => async (count: number, total?: number) => void done.push([what, count, total]);
-    await keys.feature(Transfer).import(jsonLines(...lines(1500)), { onProgress: report('imported') });
+    await importKeys(keys, jsonLines(...lines(1500)), { onProgress: report('imported') });
     const check = () => keys.audit.check(undefined, { onProgress: report('verified'), onCompared: report('compared') });
     await check();
     // If a key is missing from the log, its page and all later ones are compared after the log was read.

@@ -1,6 +1,6 @@
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { jsonLines } from './keys.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 
 /** Fills a store with many keys and their audit entries, so that reading it takes a while. */
 export async function fillStore(database: string, keys: number): Promise<void> {
@@ -10,7 +10,5 @@ export async function fillStore(database: string, keys: number): Promise<void> {
     roles: ['VIEWER'],
     description: 'x'.repeat(500),
   });
-  await withKeys({ database }, (open) =>
-    open.feature(Transfer).import(jsonLines(...Array.from({ length: keys }, line))),
-  );
+  await withKeys({ database }, (open) => importKeys(open, jsonLines(...Array.from({ length: keys }, line))));
 }

@@ -4,6 +4,7 @@ import { Containments } from '../../src/features/contain/contain.ts';
 import { grantsOf, People, type Person } from '../../src/features/people/people.ts';
 import { Sessions } from '../../src/features/sessions/sessions.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/index.ts';
 import type { ApiKey } from '../../src/keys/key/index.ts';
 import { describeOnEach } from '../support/dialects.ts';
@@ -80,13 +81,13 @@ describeOnEach('a person, for other features,', () => {
         yield Buffer.from(text);
       })();
     await test.keys.delete([person.id], OPERATOR);
-    const report = await test.keys.feature(Transfer).import(input(lines(...pages)));
+    const report = await importKeys(test.keys, input(lines(...pages)));
     assert.deepEqual(
       report.lines.flatMap(({ errors }) => errors),
       [],
     );
     assert.equal((await key(['writers'])).id, person.id);
-    const again = await test.keys.feature(Transfer).import(input(lines(...pages)));
+    const again = await importKeys(test.keys, input(lines(...pages)));
     assert.deepEqual([again.unchanged, again.imported, again.failed], [1, 0, 0]);
     const failing = [
       { ...pages[0]!, name: 'Eve', id: undefined, sha256: 'a'.repeat(64) },
@@ -94,9 +95,9 @@ describeOnEach('a person, for other features,', () => {
       { ...pages[0]!, name: 'Eve', id: undefined, person: { ...ADA, subject: '' } },
       { ...pages[0]!, name: 'Eve', id: undefined, person: undefined, secret: 'something that is long enough' },
     ];
-    const failed = await test.keys.feature(Transfer).import(input(lines(...failing)));
+    const failed = await importKeys(test.keys, input(lines(...failing)));
     assert.equal(failed.failed, failing.length);
-    const taken = await test.keys.feature(Transfer).import(input(lines({ ...pages[0]!, name: 'Eve', id: undefined })));
+    const taken = await importKeys(test.keys, input(lines({ ...pages[0]!, name: 'Eve', id: undefined })));
     assert.deepEqual(taken.lines[0]!.errors[0]!.code, 'SECRET_TAKEN');
   });
 

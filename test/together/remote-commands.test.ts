@@ -12,7 +12,7 @@ import { CALLER, type RemoteStore, remoteStore, stopRemoteStores } from '../supp
 import { startTestService } from '../support/server.ts';
 import { keyNamed, namesIn } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 
 /** An answer without the place where resources and actions are declared: this machine's file or the server's. */
@@ -143,7 +143,7 @@ describe('commands by a server', () => {
       sha256: index.toString(16).padStart(64, '0'),
       roles: ['GUEST'],
     });
-    await keys.feature(Transfer).import(jsonLines(...Array.from({ length: 520 }, line)));
+    await importKeys(keys, jsonLines(...Array.from({ length: 520 }, line)));
     await store.close();
     for (const args of [
       ['list', '--all', '--json'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Declarations } from '../../src/features/apply/apply.ts';
 import { UnusedKeys } from '../../src/features/unused-keys/unused-keys.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { importKeys } from '../features/transfer/support/import-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { UNIT_MS } from '../../src/keys/basics/duration.ts';
 import { describeOnEach } from '../support/dialects.ts';
@@ -22,7 +22,7 @@ describeOnEach('keys that are not used', () => {
 
   it('have as long again once they are imported, however old they are', async () => {
     const imported = { name: 'Imported', secret: 'a'.repeat(30), roles: ['VIEWER'], createdAt: '2020-01-01T00:00:00Z' };
-    await test.keys.feature(Transfer).import(jsonLines(imported));
+    await importKeys(test.keys, jsonLines(imported));
     days(59);
     assert.deepEqual(await pass(), []);
     days(2);

@@ -18,7 +18,6 @@ import {
 } from '../../keys/authorization/index.ts';
 import {
   assertValid,
-  checkOptions,
   type DocumentIssue,
   formatTime,
   readDuration,
@@ -26,12 +25,9 @@ import {
   KeysError,
   formatList,
   mapYielding,
-  options as optionsIn,
   withoutUndefined,
-  yesOrNo,
 } from '../../keys/basics/index.ts';
 import {
-  DELIVERY_OPTIONS,
   findConfusableNames,
   findUnused,
   type KeyStep,
@@ -59,7 +55,7 @@ import {
 } from '../../keys/key/index.ts';
 import type { KeyFinder } from '../../keys/repository/index.ts';
 import { createSecret, isSecretlessId, type Secret } from '../../keys/secret/index.ts';
-import { assertValidDeclaration, checkDeclared, type DeclaredKey } from './declaration.ts';
+import { assertValidDeclaration, type DeclaredKey } from './declaration.ts';
 import { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, type PlannedUpdate } from './plan.ts';
 
 /** Differences between keys and their declarations. */
@@ -459,11 +455,7 @@ async function findUndeclared<Key extends ApiKey>(
 }
 
 /** Options of an apply. */
-export interface ApplyOptions {
-  /** Delete keys that an earlier apply made and that are no longer declared. */
-  prune?: boolean;
-  /** Takes over declared keys that another key created. Only for the operator. */
-  adopt?: boolean;
+export interface ApplyOptions extends Partial<ApplyRules> {
   delivery?: SecretDelivery<AppliedKeys>;
 }
 
@@ -477,50 +469,45 @@ export class Declarations {
 
   /**
    * Finds what `apply` would change now, without writing.
-   * @throws DeclarationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error
+   * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error
    */
   async plan(
     declared: readonly DeclaredKey[],
-    options: { prune?: boolean; adopt?: boolean },
+    { prune = false, adopt = false }: Partial<ApplyRules>,
     actor: Actor,
   ): Promise<Plan> {
-    checkOptions<typeof options>('keys.declarations.plan', options, { prune: yesOrNo, adopt: yesOrNo });
-    const { prune = false, adopt = false } = options;
+    const rules = { prune, adopt };
     const place = applyPlaceOf(this.#options, actor);
-    const checked = await checkDeclared('keys.declarations.plan', declared, place);
     const head = await place.auditLog.head();
     try {
-      return await planChanges(place, checked, { prune, adopt });
+      return await planChanges(place, declared, rules);
     } catch (error) {
       // Another process can have changed keys between two looks at them.
       if ((await place.auditLog.head())?.number === head?.number) throw error;
-      return planChanges(place, checked, { prune, adopt });
+      return planChanges(place, declared, rules);
     }
   }
 
   /**
    * Brings keys to their declared state in one transaction. Writes nothing if nothing differs.
-   * @throws DeclarationError; ValidationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error;
+   * @throws DeclarationError; ValidationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error;
    *   what `delivery` throws
    */
-  async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
-    checkOptions<ApplyOptions>('keys.declarations.apply', options, {
-      prune: yesOrNo,
-      adopt: yesOrNo,
-      delivery: optionsIn(DELIVERY_OPTIONS),
-    });
-    const { prune = false, adopt = false, delivery } = options;
+  async apply(
+    declared: readonly DeclaredKey[],
+    { prune = false, adopt = false, delivery }: ApplyOptions,
+    actor: Actor,
+  ): Promise<AppliedKeys> {
     const { randomBytes, randomId, transactions } = this.#options;
     const rules = { prune, adopt };
     const place = applyPlaceOf(this.#options, actor);
-    const checked = await checkDeclared('keys.declarations.apply', declared, place);
-    const found = await findDifferences(place, checked, rules, { upToFirst: true });
+    const found = await findDifferences(place, declared, rules, { upToFirst: true });
     if (!hasChanges(found)) return { plan: await decideChanges(place, found, rules), created: [], rotated: [] };
     const newSecret = () => createSecret(randomBytes, this.#options.catalog.prefix);
     return transactions.runWithSecrets(
       actor,
       {
-        run: (transaction) => applyDeclaration(transaction, checked, { ...rules, newSecret, newId: randomId }),
+        run: (transaction) => applyDeclaration(transaction, declared, { ...rules, newSecret, newId: randomId }),
         present: withoutDigestsIn,
         revert: revertApply,
       },

@@ -1,28 +1,15 @@
 import {
-  amount,
-  anyText,
-  assertValid,
-  checkOptions,
   DeclarationError,
   type DocumentIssue,
   type DocumentPath,
   DocumentReader,
   formatList,
   formatTime,
-  invalidOption,
   isRecord,
   type Issue,
-  list,
   mapYielding,
-  options,
-  orNull,
-  printable,
   readDate,
   readDuration,
-  required,
-  type Rule,
-  type Rules,
-  yesOrNo,
 } from '../../keys/basics/index.ts';
 import {
   type ApiKey,
@@ -31,14 +18,11 @@ import {
   KEY_FIELDS,
   mapFields,
   NOTHING_GIVEN,
-  normalizeName,
   notADate,
-  readFields,
   readSchedule,
   type RotationSchedule,
   validateExpiry,
   validateGrants,
-  validateNewKey,
 } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 
@@ -59,50 +43,6 @@ export interface DeclaredKey
 export const DECLARED_FIELDS = [...KEY_FIELDS, 'expiresIn', 'rotate'] as const;
 /** Fields of `rotate`. */
 export const SCHEDULE_FIELDS = ['every', 'grace'] as const;
-
-/** Text whose form `validateNewKey` judges. */
-const texts = <Texts>() => list(anyText) as Rule<unknown> as Rule<Texts>;
-
-const DECLARED_KEY: Rules<DeclaredKey> = {
-  ...mapFields(givenFields, ({ rule }) => rule),
-  name: required(anyText),
-  description: required(orNull(anyText)),
-  roles: required(texts()),
-  permissions: required(texts()),
-  expiresAt: required(orNull(amount)),
-  enabled: yesOrNo,
-  expiresIn: anyText,
-  rotate: options<RotationSchedule>({ every: required(anyText), grace: anyText }),
-};
-
-/** Lists from `readDeclaration`, with the catalog they were checked against. */
-const readBy = new WeakMap<readonly DeclaredKey[], Catalog>();
-
-/**
- * Checks keys declared by a program, which can be any value, unless they come from `readDeclaration`.
- * @param caller name of the function, such as `keys.apply`
- * @returns the keys as `readDeclaration` returns them
- * @throws KeysError OPTION_INVALID; ValidationError with the problems of the first invalid key
- */
-export async function checkDeclared(
-  caller: string,
-  declared: readonly DeclaredKey[],
-  { catalog, now }: { catalog: Catalog; now: number },
-): Promise<readonly DeclaredKey[]> {
-  if (readBy.get(declared) === catalog) return declared;
-  const problem = list<unknown>(() => undefined)(declared, 'declared');
-  if (problem !== undefined) throw invalidOption(caller, `What is declared ${problem}`);
-  const names = new Set<string>();
-  return mapYielding(declared, (key) => {
-    checkOptions(caller, key, DECLARED_KEY, 'A declared key is');
-    const { expiresAt: _, expiresIn: __, rotate: ___, enabled: ____, ...input } = key;
-    assertValid([...validateNewKey(input, catalog, now), ...scheduleIssues(key).map(({ issue }) => issue)]);
-    const name = normalizeName(key.name);
-    if (names.has(name)) throw invalidOption(caller, `"${printable(name)}" is declared more than once.`);
-    names.add(name);
-    return { ...key, ...readFields(givenFields, key, catalog) };
-  });
-}
 
 /** Problems of the expiry and the rotation of a declared key, with their paths. */
 function scheduleIssues({
@@ -139,7 +79,6 @@ export async function readDeclaration(value: unknown, catalog: Catalog): Promise
   const reader = new DeclarationReader(catalog);
   const keys = await reader.declaration(value);
   assertValidDeclaration(reader.ownIssues);
-  readBy.set(keys, catalog);
   return keys;
 }
 

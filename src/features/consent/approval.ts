@@ -1,15 +1,5 @@
 import { type Actor, OPERATOR, requirePermission } from '../../keys/authorization/index.ts';
-import {
-  anyText,
-  assertValid,
-  formatTime,
-  type Issue,
-  KeysError,
-  list,
-  formatList,
-  orNull,
-  type Rules,
-} from '../../keys/basics/index.ts';
+import { assertValid, formatTime, type Issue, KeysError, formatList } from '../../keys/basics/index.ts';
 import { buildKey, type Place, planCreation, type Transaction } from '../../keys/changes/index.ts';
 import {
   expiryIn,
@@ -50,14 +40,6 @@ export interface ConsentChoice extends ExpiryRequest {
   /** Permissions as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[];
 }
-
-/** The fields of a choice. One that is left out is as it was asked for. */
-export const CHOICE_OPTIONS: Rules<ConsentChoice> = {
-  roles: list(anyText),
-  permissions: list(anyText),
-  expiresIn: anyText,
-  expiresAt: orNull(anyText),
-};
 
 /** Builds the stored approval. @param suffix makes the name of the key unique */
 function approvalOf(

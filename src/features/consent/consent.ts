@@ -1,5 +1,5 @@
 import { type Actor, OPERATOR, requirePermission } from '../../keys/authorization/index.ts';
-import { checkOptions, checkSearchText, KeysError, printable, type Source } from '../../keys/basics/index.ts';
+import { checkSearchText, KeysError, printable, type Source } from '../../keys/basics/index.ts';
 import type { Parts, Transaction } from '../../keys/changes/index.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { type ConsentApproval, type ConsentRequest, CONSENTS, KEPT_MS } from './consent-request.ts';
@@ -8,7 +8,6 @@ import { createSecret } from '../../keys/secret/index.ts';
 import type { FeatureParts } from '../../keys/service/index.ts';
 import {
   approveRequest,
-  CHOICE_OPTIONS,
   type ConsentChoice,
   denyRequest,
   requireKnown,
@@ -131,7 +130,6 @@ export class Consent {
    * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED, CONSENT_OFF; ForbiddenError; a STORE_ error
    */
   async approve({ id, flow }: ConsentRequest, choice: ConsentChoice, actor: Actor): Promise<ApprovedConsent> {
-    checkOptions('approveConsentRequest', choice, CHOICE_OPTIONS);
     const { randomBytes, randomId, operator, catalog } = this.#options;
     requireFlow(catalog, flow);
     const code = createCode(randomBytes);

@@ -1,5 +1,5 @@
 import { OPERATOR } from '../../keys/authorization/index.ts';
-import { anyText, checkOptions, printable, required, text, UNIT_MS } from '../../keys/basics/index.ts';
+import { printable, UNIT_MS } from '../../keys/basics/index.ts';
 import { finishedKey } from '../../keys/key/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type { Parts, Transaction, Transactions } from '../../keys/changes/index.ts';
@@ -32,12 +32,7 @@ export class Leaks {
    * @returns whether it was noted
    * @throws KeysError STORE_…
    */
-  async note(leak: Leak): Promise<boolean> {
-    checkOptions<Leak>('keys.leaks.note', leak, {
-      id: required(text),
-      publicId: required(text),
-      place: required(anyText),
-    });
+  note(leak: Leak): Promise<boolean> {
     return this.#transactions.run(OPERATOR, (transaction) => noteLeak(transaction, leak));
   }
 

@@ -1,13 +1,5 @@
 import { type Actor, OPERATOR, requirePermission } from '../../keys/authorization/index.ts';
-import {
-  amount,
-  anyText,
-  assertValid,
-  checkOptions,
-  KeysError,
-  required,
-  type Rules,
-} from '../../keys/basics/index.ts';
+import { assertValid, KeysError } from '../../keys/basics/index.ts';
 import { MAX_LINE_LENGTH, normalizeLine, validateLine } from '../../keys/key/index.ts';
 import type { FeatureParts } from '../../keys/service/index.ts';
 
@@ -21,18 +13,10 @@ export interface Attestation {
   readonly keys: number;
 }
 
-const ATTESTATION: Rules<Attestation> = {
-  text: required(anyText),
-  sha256: required(anyText),
-  keys: required(amount),
-};
-
 /** Checks an attestation. @returns its text as it is recorded @throws ValidationError; KeysError INPUT_INVALID */
-export function readAttestation(attestation: Attestation): Attestation {
-  checkOptions('attestReview', attestation, ATTESTATION);
-  const { sha256, keys } = attestation;
-  assertValid(validateLine(attestation.text, { name: 'attestation', max: MAX_LINE_LENGTH, code: 'INPUT_INVALID' }));
-  const text = normalizeLine(attestation.text);
+export function readAttestation({ text: given, sha256, keys }: Attestation): Attestation {
+  assertValid(validateLine(given, { name: 'attestation', max: MAX_LINE_LENGTH, code: 'INPUT_INVALID' }));
+  const text = normalizeLine(given);
   if (text === null)
     throw new KeysError('INPUT_INVALID', 'The attestation is empty. Write who reviewed what, in one line.');
   if (!/^[0-9a-f]{64}$/.test(sha256))
@@ -50,7 +34,7 @@ export class Reviews {
 
   /**
    * Records in the audit log that the actor attests a review.
-   * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID; ForbiddenError; a STORE_ error
+   * @throws ValidationError; KeysError INPUT_INVALID; ForbiddenError; a STORE_ error
    */
   async attest(attestation: Attestation, actor: Actor): Promise<void> {
     const after = { ...readAttestation(attestation) };

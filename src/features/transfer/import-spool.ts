@@ -104,7 +104,7 @@ export class ImportSpoolFile implements ImportSpool {
     this.#imported = { count: this.#imported.count + count, upTo };
   }
 
-  counts(): { total: number; imported: number; unchanged: number; failed: number } {
+  counts(): ReturnType<ImportSpool['counts']> {
     const { total, unchanged, failed } = this.#get(`select (select count(*) from lines) as total,
       (select count(*) from unchanged) as unchanged,
       (select count(distinct line) from remarks where kind = 'error') as failed`) as Record<string, number>;

@@ -37,24 +37,18 @@ export interface LineReport {
 }
 
 /** The outcome of an import. */
-export interface ImportReport {
+export interface ImportOutcome {
+  /** The number of lines, without the empty ones. */
+  total: number;
   /** The number of keys that were imported. */
   imported: number;
   /** The number of lines whose keys the store had already. */
   unchanged: number;
   /** The number of lines that failed. */
   failed: number;
-  /** An entry for each line that is not empty. */
-  lines: LineReport[];
-}
-
-/** The same, with lines read one at a time, because all of them may not fit in memory. */
-export interface ImportOutcome extends Omit<ImportReport, 'lines'> {
-  /** The number of lines, without the empty ones. */
-  total: number;
   /** Codes of failures, each once, in order of the first problem. */
   codes: readonly ErrorCode[];
-  /** An entry for each line, readable until the callback returns. */
+  /** An entry for each line, read one at a time until the callback returns. */
   lines: () => Iterable<LineReport>;
 }
 
@@ -119,7 +113,7 @@ export interface ImportSpool extends ComparedLines {
   /** Records that the keys up to a line were imported, except for unchanged ones. */
   setImported(count: number, upTo: number): void;
   /** Counts of lines by outcome. */
-  counts(): { total: number; imported: number; unchanged: number; failed: number };
+  counts(): Pick<ImportOutcome, 'total' | 'imported' | 'unchanged' | 'failed'>;
   /** See `ImportOutcome`. */
   codes(): ErrorCode[];
   /** See `ImportOutcome`. */

@@ -1,14 +1,7 @@
-import {
-  aFunction,
-  checkOptions,
-  orUndefined,
-  type ProgressReport,
-  required,
-  yesOrNo,
-} from '../../keys/basics/index.ts';
+import type { ProgressReport } from '../../keys/basics/index.ts';
 import type { Parts } from '../../keys/changes/index.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
-import { checkImport, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
+import { checkImport, importKeys, type ImportOutcome, IMPORTS } from './import.ts';
 import { readImport } from './read-import.ts';
 
 /** Options of an import. */
@@ -27,40 +20,19 @@ export class Transfer {
     this.#options = options;
   }
 
-  /**
-   * All keys page by page, for the operator, as they can be imported again.
-   * @throws KeysError OPTION_INVALID, STORE_…
-   */
+  /** All keys page by page, for the operator, as they can be imported again. @throws KeysError STORE_… */
   export(options: ExportOptions): AsyncGenerator<ExportedPage> {
-    checkOptions<ExportOptions>('keys.transfer.export', options, { withDigests: required(yesOrNo) });
     return exportKeys(this.#options.repository, options, this.#options.clock());
   }
 
   /**
    * Imports keys from JSON lines, for the operator. Checks all lines first, and imports none if one of them is invalid.
    * Writes some hundred keys at a time. After an interruption, the same import continues, because lines with existing
-   * keys count as unchanged. With `dryRun` it only checks. The report has the outcome of each line.
-   * @throws KeysError STORE_…; what reading the input throws
-   */
-  async import(input: AsyncIterable<Uint8Array>, options: ImportKeysOptions = {}): Promise<ImportReport> {
-    checkOptions<ImportKeysOptions>('keys.transfer.import', options, {
-      dryRun: yesOrNo,
-      onProgress: orUndefined(aFunction()),
-    });
-    return this.importTo(input, options, ({ imported, unchanged, failed, lines }) => ({
-      imported,
-      unchanged,
-      failed,
-      lines: [...lines()],
-    }));
-  }
-
-  /**
-   * Like `import`, for more lines than fit in memory.
-   * @param use receives the outcome, whose lines can be read until it returns
+   * keys count as unchanged. With `dryRun` it only checks.
+   * @param use receives the outcome, whose lines can be read until it returns: they may not fit in memory
    * @throws KeysError STORE_…; what reading the input and `use` throw
    */
-  async importTo<Result>(
+  async import<Result>(
     input: AsyncIterable<Uint8Array>,
     { dryRun = false, onProgress }: ImportKeysOptions,
     use: (outcome: ImportOutcome) => Result | Promise<Result>,

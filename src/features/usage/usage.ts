@@ -1,14 +1,10 @@
 import {
-  anyText,
-  checkOptions,
   declarePort,
   formatTime,
   KeysError,
-  orNull,
   printable,
   type ReadPorts,
   requirePastTime,
-  type Rules,
   UNIT_MS,
 } from '../../keys/basics/index.ts';
 import { type KeyUse, type OutcomeCounts, type Period, PERIOD_MS, PERIODS, startOf } from '../../keys/key/index.ts';
@@ -41,7 +37,7 @@ export function firstKept(period: Period, now: number): number {
   return startOf('DAY', now) - KEPT_DAYS[period] * UNIT_MS.d;
 }
 
-/** A request for the usage of a key. Texts are as the user wrote them. */
+/** A request for the usage of a key. Texts are as the user wrote them. Null counts as left out. */
 export interface UsageRequest {
   /** The first hour or day, as a time within it: an RFC 3339 date and time, a date, or an age such as `24h`. */
   from?: string | null;
@@ -50,9 +46,6 @@ export interface UsageRequest {
   /** One of `PERIODS`, case-insensitive. Default: by the hour. */
   by?: string | null;
 }
-
-/** The options of a request. Null counts as left out. */
-const USAGE_OPTIONS: Rules<UsageRequest> = { from: orNull(anyText), to: orNull(anyText), by: orNull(anyText) };
 
 /** The default number of hours or days. */
 const DEFAULT_COUNT: Readonly<Record<Period, number>> = { HOUR: 24, DAY: 30 };
@@ -142,7 +135,6 @@ export class Usage {
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async byPeriod(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
-    checkOptions('keyUsage', request, USAGE_OPTIONS);
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
     return { ...range, periods: await repository.port(USAGE).byPeriod(id, range) };
@@ -153,7 +145,6 @@ export class Usage {
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async ofAll(request: UsageRequest = {}): Promise<UsageByPeriod> {
-    checkOptions('serviceUsage', request, USAGE_OPTIONS);
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
     return { ...range, periods: await repository.port(USAGE).ofAll(range) };

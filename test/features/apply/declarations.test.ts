@@ -145,40 +145,6 @@ describe('applying declared keys', () => {
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE Lists', 'UPDATE Lists']);
   });
 
-  it('accepts from a program the same as from a file', async () => {
-    const key = { name: 'A', description: null, roles: ['guest'], permissions: [], expiresAt: null };
-    const give = (declared: unknown) =>
-      Promise.all(
-        (['plan', 'apply'] as const).map((door) =>
-          assert.rejects(
-            async () => test.keys.feature(Declarations)[door](declared as never, {}, OPERATOR),
-            (error: KeysError) => {
-              said.push(`${error.code} ${error.message}`);
-              return true;
-            },
-          ),
-        ),
-      );
-    let said: string[] = [];
-    for (const [declared, expected] of [
-      [{ keys: [key] }, /^OPTION_INVALID keys\.declarations\.\w+: What is declared is an object\. It must be a list\./],
-      [[{ ...key, expiresAt: undefined }], /^OPTION_INVALID .*"expiresAt" is undefined/],
-      [[{ name: 'A', roles: ['GUEST'] }], /^OPTION_INVALID .*"description" is missing/],
-      [[{ ...key, role: ['ADMIN'] }], /^OPTION_INVALID .*"role" is not an option. Did you mean roles\?/],
-      [[{ ...key, roles: ['GEST'] }], /^ROLE_INVALID .*GEST.*GUEST/],
-      [[{ ...key, roles: [] }], /^NO_GRANTS /],
-      [[key, { ...key, name: ' a' }, { ...key, name: 'A ' }], /^OPTION_INVALID .*"A" is declared more than once/],
-    ] as const) {
-      said = [];
-      await give(declared);
-      assert.equal(said.length, 2);
-      for (const one of said) assert.match(one, expected);
-    }
-    assert.deepEqual(await names(), []);
-    await test.keys.feature(Declarations).apply([key], {}, OPERATOR);
-    assert.deepEqual((await find('A')).roles, ['GUEST']);
-  });
-
   it('adds to the grants of a key, and takes from them', async () => {
     await apply([A]);
     for (const grants of [

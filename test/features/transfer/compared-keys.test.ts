@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys } from './support/import-keys.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { jsonLines, openTestKeys } from '../../support/keys.ts';
 
@@ -12,7 +12,7 @@ describeOnEach('imported keys, compared with the audit log', () => {
       roles: ['GUEST'],
       createdAt: '2020-01-01T00:00:00Z',
     }));
-    await test.keys.feature(Transfer).import(jsonLines(...lines));
+    await importKeys(test.keys, jsonLines(...lines));
     const { compared, older, differences } = (await test.keys.audit.check()).comparison!;
     assert.deepEqual([compared, older, differences], [1100, 0, []]);
     await test.store.close();

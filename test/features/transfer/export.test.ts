@@ -9,7 +9,7 @@ import { testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { runCli } from '../../support/process.ts';
 import { migratedStore, tempFolder, tempStore } from '../../support/temp.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys } from './support/import-keys.ts';
 
 const FIELDS = [
   'id',
@@ -59,7 +59,8 @@ describeOnEach('apikey export', () => {
       principal,
     );
     const off = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
-    await keys.feature(Transfer).import(
+    await importKeys(
+      keys,
       jsonLines({
         name: 'Off',
         secret: off,

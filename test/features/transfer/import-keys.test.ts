@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import type { ImportReport } from '../../../src/features/transfer/import.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { identityFields, valuesOf } from '../../../src/keys/key/index.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, countKeys, jsonLines, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys, type ImportReport } from './support/import-keys.ts';
 
 const SECRET = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
 const DIGEST = createHash('sha256').update(SECRET).digest();
@@ -22,7 +21,7 @@ describeOnEach('importing keys', () => {
   });
   afterEach(() => test.store.close());
 
-  const load = (...lines: (object | string)[]) => test.keys.feature(Transfer).import(jsonLines(...lines));
+  const load = (...lines: (object | string)[]) => importKeys(test.keys, jsonLines(...lines));
   const count = () => countKeys(test.store.repository);
   const codes = ({ lines }: ImportReport) => lines.map(({ errors }) => errors.map(({ code }) => code));
   async function assertOpens(secret: string, name = 'CI'): Promise<void> {
@@ -275,7 +274,8 @@ describeOnEach('importing keys', () => {
 
   it('reads past a byte order mark, empty lines and line ends of both kinds, and refuses other encodings', async () => {
     const lines = (...bytes: Uint8Array[]) =>
-      test.keys.feature(Transfer).import(
+      importKeys(
+        test.keys,
         (async function* () {
           yield* bytes;
         })(),
@@ -390,11 +390,9 @@ describeOnEach('importing keys', () => {
       first.lines.map((line) => ({ ...line, status: 'unchanged' })),
     );
     assert.equal(again.lines[2]!.status, 'imported');
-    const trial = await test.keys
-      .feature(Transfer)
-      .import(jsonLines(child, key({ name: 'X', secret: 'x'.repeat(30) })), {
-        dryRun: true,
-      });
+    const trial = await importKeys(test.keys, jsonLines(child, key({ name: 'X', secret: 'x'.repeat(30) })), {
+      dryRun: true,
+    });
     assert.deepEqual(
       [trial.imported, trial.unchanged, trial.lines.map(({ status }) => status)],
       [0, 1, ['unchanged', 'not imported']],
@@ -434,16 +432,14 @@ describeOnEach('importing keys', () => {
   });
 
   it('imports nothing on a dry run, and reports the same issues', async () => {
-    const trial = await test.keys.feature(Transfer).import(jsonLines(key()), { dryRun: true });
+    const trial = await importKeys(test.keys, jsonLines(key()), { dryRun: true });
     assert.deepEqual(
       [trial.imported, trial.failed, trial.lines[0]!.status, trial.lines[0]!.id, await count()],
       [0, 0, 'not imported', null, 0],
     );
     await load(key());
     const others = jsonLines(key({ roles: ['GUEST'] }));
-    assert.deepEqual(codes(await test.keys.feature(Transfer).import(others, { dryRun: true })), [
-      ['NAME_TAKEN', 'SECRET_TAKEN'],
-    ]);
+    assert.deepEqual(codes(await importKeys(test.keys, others, { dryRun: true })), [['NAME_TAKEN', 'SECRET_TAKEN']]);
     assert.equal((await test.keys.audit.read({}, OPERATOR)).length, 1);
   });
 

@@ -4,7 +4,6 @@ import { type Kysely, sql } from 'kysely';
 import { portsOf } from '../../../src/store/port-of-store.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { readDigest } from '../../../src/keys/secret/secret.ts';
-import type { ImportReport } from '../../../src/features/transfer/import.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type Catalog, createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
@@ -21,7 +20,7 @@ import {
   openTestKeys,
   type TestKeys,
 } from '../../support/keys.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys, type ImportReport } from './support/import-keys.ts';
 import { STORES } from '../../support/features.ts';
 
 /** How many keys one transaction inserts, and more than two transactions do. */
@@ -85,7 +84,7 @@ describeOnEach('an import that others write beside', () => {
     await other.store.close();
   });
 
-  const load = (...lines: object[]) => importer.feature(Transfer).import(jsonLines(...lines));
+  const load = (...lines: object[]) => importKeys(importer, jsonLines(...lines));
   const codes = ({ lines }: ImportReport) => lines.flatMap(({ errors }) => errors.map(({ code }) => code));
   const outcome = ({ imported, unchanged, failed }: ImportReport) => [imported, unchanged, failed];
   const create = (name: string) => other.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
@@ -231,7 +230,7 @@ describeOnEach('an import that others write beside', () => {
 
   it('imports beside another import', async () => {
     let others: Promise<ImportReport> | undefined;
-    beforePiece(1, async () => void (others = other.keys.feature(Transfer).import(jsonLines(...linesOf('Other')))));
+    beforePiece(1, async () => void (others = importKeys(other.keys, jsonLines(...linesOf('Other')))));
     assert.equal((await load(...linesOf('Imported'))).imported, KEYS);
     assert.equal((await others!).imported, KEYS);
     await assertWhole(2 * KEYS);
@@ -240,7 +239,7 @@ describeOnEach('an import that others write beside', () => {
   it('imports the same keys once, where two do so at once', async () => {
     const lines = linesOf('Imported');
     let others: Promise<ImportReport> | undefined;
-    beforePiece(1, async () => void (others = other.keys.feature(Transfer).import(jsonLines(...lines))));
+    beforePiece(1, async () => void (others = importKeys(other.keys, jsonLines(...lines))));
     const reports = [await load(...lines), await others!];
     assert.equal(reports[0]!.imported + reports[1]!.imported, KEYS);
     for (const report of reports) assert.deepEqual([report.imported + report.unchanged, report.failed], [KEYS, 0]);
@@ -256,8 +255,7 @@ describeOnEach('an import that others write beside', () => {
         <Args extends unknown[], Found>(find: (...args: Args) => Promise<Found>) =>
         async (...args: Args): Promise<Found> => {
           asked += 1;
-          if (asked === passed)
-            assert.equal((await other.keys.feature(Transfer).import(jsonLines(...lines))).imported, 10);
+          if (asked === passed) assert.equal((await importKeys(other.keys, jsonLines(...lines))).imported, 10);
           return find(...args);
         };
       const asking = {

@@ -6,7 +6,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { jsonLines } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
 import { query, startTestService, type TestService } from '../../support/server.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys } from './support/import-keys.ts';
 
 const SECRETS: Record<string, string> = {
   'of our own form': createSecret(randomBytes).text,
@@ -40,7 +40,7 @@ describeOnEach('imported keys', () => {
   };
   async function load(fields: object): Promise<{ name: string; id: string; prefix: string }> {
     const name = newName();
-    const report = await test.keys.feature(Transfer).import(jsonLines({ name, roles: ['GUEST'], ...fields }));
+    const report = await importKeys(test.keys, jsonLines({ name, roles: ['GUEST'], ...fields }));
     assert.equal(report.imported, 1, JSON.stringify(report));
     return report.lines[0] as { name: string; id: string; prefix: string };
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys } from './support/import-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { formatTime } from '../../../src/keys/basics/time.ts';
@@ -20,7 +20,7 @@ describeOnEach('the policy, for imported keys', () => {
   const demand = (policy: PolicyRules) => void (keys = test.keys.withCatalog(createCatalog({ policy })));
   const inDays = (days: number) => formatTime(test.time.now + days * UNIT_MS.d);
   const importKey = async (fields: object, dryRun = false) => {
-    const { lines } = await keys.feature(Transfer).import(jsonLines({ roles: ['VIEWER'], ...fields }), { dryRun });
+    const { lines } = await importKeys(keys, jsonLines({ roles: ['VIEWER'], ...fields }), { dryRun });
     return lines.flatMap(({ errors }) => errors);
   };
 
@@ -68,7 +68,7 @@ describeOnEach('the policy, for imported keys', () => {
       roles: ['VIEWER'],
       createdBy: creator.apiKey.id,
     });
-    const { lines } = await keys.feature(Transfer).import(jsonLines(line('a'), line('b'), line('c')), {});
+    const { lines } = await importKeys(keys, jsonLines(line('a'), line('b'), line('c')), {});
     assert.deepEqual(
       lines.map(({ status }) => status),
       ['not imported', 'not imported', 'failed'],
@@ -89,7 +89,7 @@ describeOnEach('the policy, for imported keys', () => {
         (error) => (isRefused(error), 0),
       );
     const onProgress = async () => void (meanwhile ??= create());
-    const { imported, lines } = await keys.feature(Transfer).import(jsonLines(line), { onProgress });
+    const { imported, lines } = await importKeys(keys, jsonLines(line), { onProgress });
     // Either can come first.
     assert.equal(imported + (await meanwhile!), 1);
     for (const { errors } of lines) for (const error of errors) isRefused(error);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys } from './support/import-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, jsonLines, openTestKeys } from '../../support/keys.ts';
@@ -12,7 +12,7 @@ describeOnEach('a secret that a key had once', () => {
     await test.keys.rotate(id, {}, OPERATOR);
     await test.keys.finishRotation(id, OPERATOR);
     const line = { name: 'Other', secret, roles: ['GUEST'] };
-    const { imported } = await test.keys.feature(Transfer).import(jsonLines(line));
+    const { imported } = await importKeys(test.keys, jsonLines(line));
     const found = await authenticate(test.keys, secret);
     assert.deepEqual([imported, 'principal' in found && found.principal.apiKey.name], [1, 'Other']);
     await test.store.close();

@@ -109,11 +109,4 @@ describeOnEach('the use of keys by the hour', () => {
     ]);
     assert.equal(hours.length, 24);
   });
-
-  it('refuses options that do not exist', async () => {
-    await assert.rejects(test.keys.feature(Usage).byPeriod('id', { form: '1h' } as never), {
-      code: 'OPTION_INVALID',
-      message: 'keyUsage: "form" is not an option. Did you mean from?',
-    });
-  });
 });

@@ -5,7 +5,7 @@ import { type TestCli, testCli } from '../../support/cli.ts';
 import { jsonLines, openTestKeys } from '../../support/keys.ts';
 import { cliOnTerminal, KEYS, type ScreenSize, type TerminalSession } from '../../support/pty.ts';
 import { namesIn } from '../../support/stored.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys } from '../../features/transfer/support/import-keys.ts';
 
 const { enter, space, down, tab, pageDown, ctrlU, ctrlC } = KEYS;
 /** In milliseconds. */
@@ -101,7 +101,7 @@ describe('apikey --delete on a terminal', () => {
         sha256: index.toString(16).padStart(64, '0'),
         roles: ['GUEST'],
       });
-      await keys.feature(Transfer).import(jsonLines(...Array.from({ length: 600 }, line)));
+      await importKeys(keys, jsonLines(...Array.from({ length: 600 }, line)));
       await store.close();
     });
 

@@ -7,7 +7,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { steadyRandomness } from '../../support/random.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { importKeys } from '../../features/transfer/support/import-keys.ts';
 
 /** With fewer keys, the fixed size of tables and indexes would count. */
 const KEYS = 25_000;
@@ -33,7 +33,7 @@ describeOnEach('a store of many keys', (dialect) => {
           `${JSON.stringify({ name: `Customer ${index}`, roles: ['VIEWER'], sha256: hash('sha256', String(index)) })}\n`,
         );
     }
-    assert.equal((await test.keys.feature(Transfer).import(lines())).imported, KEYS);
+    assert.equal((await importKeys(test.keys, lines())).imported, KEYS);
     const rows = await readDirectly(test.database, `select id from api_keys order by digest limit ${2 * CHANGES}`);
     ids = rows.map(({ id }) => String(id));
   });

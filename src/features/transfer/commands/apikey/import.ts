@@ -113,7 +113,7 @@ export default class Import extends StoreCommand {
     return withProgress(this.terminal, (progress) =>
       keys
         .feature(Transfer)
-        .importTo(
+        .import(
           isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')),
           { dryRun, onProgress: progress.of('Importing', 'keys') },
           (outcome) => this.report(outcome, { dryRun, all }),
