@@ -923,6 +923,11 @@ export interface StandardSchema {
         readonly version: 1;
         readonly vendor: string;
         readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>;
+        readonly jsonSchema?: {
+            readonly input: (options: {
+                readonly target: 'draft-2020-12';
+            }) => Readonly<Record<string, unknown>>;
+        };
     };
 }
 

@@ -2,12 +2,19 @@ import { type DocumentIssue, printable } from '../keys/basics/index.ts';
 import { invalidFeature } from '../keys/added/index.ts';
 import type { About } from './schema.ts';
 
-/** A schema from any library that implements [Standard Schema](https://standardschema.dev), such as valibot or zod. */
+/**
+ * A schema from any library that implements [Standard Schema](https://standardschema.dev), such as valibot or zod.
+ * Editors get its JSON Schema if the library also implements
+ * [Standard JSON Schema](https://standardschema.dev/json-schema).
+ */
 export interface StandardSchema {
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>;
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Readonly<Record<string, unknown>>;
+    };
   };
 }
 

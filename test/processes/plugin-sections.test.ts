@@ -4,6 +4,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { DataFolder } from '../support/plugins.ts';
 import { freePort } from '../support/port.ts';
 import { ROOT, runCliWithInput } from '../support/process.ts';
@@ -82,6 +83,34 @@ describe('a plugin with a section of the configuration and resources', () => {
     assert.match(stderr, /4:3: "approval.wiat": /);
     write('aproval:\n  approvers: [ada]\n');
     assert.match(await cli('apikey create --name CI --roles GUEST', 2), /1:1: "aproval" .* Did you mean "approval"/);
+  });
+
+  it('is in the JSON Schema for editors, as far as the library of its schema says', async () => {
+    const from = (path: string) => JSON.stringify(pathToFileURL(join(ROOT, 'node_modules', path)).href);
+    const sections = `{
+      approval: async () => {
+        const { z } = await import(${from('zod/index.js')});
+        const step = z.strictObject({ name: z.string(), get next() { return step.optional(); } }).meta({ id: 'step' });
+        return { description: 'People.', schema: z.strictObject({ first: step, wait: z.number().default(30) }) };
+      },
+      ordinary: ${SECTION},
+      failing: async () => ({ description: 'Fails.', schema: { '~standard': {
+        version: 1, vendor: 'x', validate: (value) => ({ value }), jsonSchema: { input() { throw new Error('x'); } } } } }),
+    }`;
+    data.install(NAME, `{ name: '${NAME}', config: { sections: ${sections} } }`);
+    const isValid = new Ajv2020({ allowUnionTypes: true, strictRequired: false, strictTypes: false }).compile(
+      JSON.parse(await cli('doctor --config-schema')) as object,
+    );
+    for (const [valid, value] of [
+      [true, { approval: { first: { name: 'a', next: { name: 'b' } } }, resources: ['WIKI'] }],
+      [false, { approval: { first: { name: 'a', next: { name: 1 } } } }],
+      [false, { approval: { first: { name: 'a' }, wiat: 1 } }],
+      [true, { ordinary: 1, failing: [] }],
+      [false, { resources: 'WIKI' }],
+      [false, { aproval: {} }],
+    ] as const)
+      assert.equal(isValid(value), valid, JSON.stringify([value, isValid.errors]));
+    assert.match(await cli('doctor --config-schema --fix', 2), /--config-schema/);
   });
 
   it('is missed by name where it is not installed', async () => {

@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { withNamesOf } from '../../../../cli/output.ts';
 import { shownText } from '../../../../cli/errors.ts';
+import { exclusiveFlags } from '../../../../cli/input/key-flags.ts';
 import { StoreCommand } from '../../../../cli/manage/key-command.ts';
 import { withProgress } from '../../../../cli/progress.ts';
 import type { Fixes } from '../../cli/fix.ts';
@@ -23,6 +24,7 @@ export default class Doctor extends StoreCommand {
     ['Check everything', ''],
     ['Check for a monitoring system', '--json'],
     ['Make the file of the store smaller, and correct its file modes', '--fix'],
+    ['Save the JSON Schema of svc-api.yaml for your editor', '--config-schema > svc-api.schema.json'],
   ]);
   static override flags = {
     fix: Flags.boolean({
@@ -30,12 +32,22 @@ export default class Doctor extends StoreCommand {
         'Return the space that deleted keys and pruned log entries have left to the disk, and stop other users from ' +
         'reading the files of the store. Servers can run meanwhile.',
     }),
+    'config-schema': Flags.boolean({
+      description:
+        'Print the JSON Schema of svc-api.yaml, with the sections of installed plugins, for editors. Checks nothing.',
+    }),
   };
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Doctor);
     // A contradictory variable is one of the findings.
     if (flags.server !== undefined) this.requireStore(flags);
+    if (flags['config-schema']) {
+      if (flags.fix) throw exclusiveFlags('--config-schema', '--fix');
+      const { configSchema } = await import('../../../../config/json-schema.ts');
+      const schema = await configSchema();
+      return this.print(schema, JSON.stringify(schema, null, 2));
+    }
     const [{ examine }, { inspectEnvironment, inspectNode }, { readCertificate }] = await Promise.all([
       import('../../examine.ts'),
       import('../../cli/doctor.ts'),
