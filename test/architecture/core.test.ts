@@ -21,7 +21,7 @@ const MEANT_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
   'src/commands/serve.ts': ['usage'],
   'src/graphql/resolve.ts': ['edges'],
   'src/graphql/schema-types.ts': ['edge', 'edges', 'usage'],
-  'src/keys/added/index.ts': ['notices'],
+  'src/keys/added/rules.ts': ['notices'],
   'src/keys/basics/error-codes/servers.ts': ['spent'],
   'src/keys/basics/error-codes/values.ts': ['usage'],
   'src/store/postgres/postgres-connection.ts': ['session'],

@@ -19,7 +19,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   http: { any: ['graphql', 'limits', 'keys', 'file-watch', 'log'] },
   graphql: { any: ['keys'] },
   store: { any: ['limits', 'keys'] },
-  config: { any: ['features/index', 'yaml', 'keys', 'file-watch'] },
+  config: { any: ['features/index', 'yaml', 'keys', 'file-watch', 'version'] },
   yaml: { any: ['keys'] },
   remote: { any: ['keys'] },
   limits: { any: ['keys'] },
