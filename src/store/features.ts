@@ -117,6 +117,7 @@ export async function migrateFeatures(
     const wanted = migrations.slice(0, last.length);
     if (wanted.length === 0) continue;
     const before = new Set(await tablesIn(db, dialect));
+    const others = await columnsOfOthers(db, dialect, name);
     const run = async (from: number, to: number) => {
       for (const migration of wanted.slice(from, to))
         await inNameOf(name, `Its migration "${printable(migration.name)}" failed`, () =>
@@ -133,6 +134,10 @@ export async function migrateFeatures(
       );
       await run(Math.max(done.length, kept.length), wanted.length);
     }
+    const now = await columnsOfOthers(db, dialect, name);
+    const changed = Array.from(others.keys()).filter((table) => now.get(table) !== others.get(table));
+    if (changed.length > 0)
+      throw invalidFeature(name, `Its migrations change the table ${formatList(changed)}, which is not its own.`);
     // With only some migrations, the tables are those of an earlier version.
     if (wanted.length === migrations.length) await requireTables(db, dialect, feature, before);
     const state = stateOf(feature, wanted);
@@ -301,6 +306,20 @@ async function columnsOf(db: Kysely<Tables>, dialect: DialectName, table: string
           where attrelid = ${table}::regclass and attnum > 0 and not attisdropped`
   ).execute(db);
   return rows;
+}
+
+/** The columns of all tables but those of a plugin, as text. */
+async function columnsOfOthers(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  feature: string,
+): Promise<Map<string, string>> {
+  const others = new Map<string, string>();
+  // Other programs can have tables with capital letters in the same database.
+  for (const table of await tablesIn(db, dialect))
+    if (!table.startsWith(tablePrefix(feature)) && /^[a-z0-9_]+$/.test(table))
+      others.set(table, JSON.stringify(await columnsOf(db, dialect, table)));
+  return others;
 }
 
 interface Reference {

@@ -414,6 +414,22 @@ describeAlwaysOnEach('the tables of a plugin', (dialect) => {
       /svc-api-visits .*create other_one, which "tables" does not name/,
     ],
     [
+      'that adds a column to a table of svc-api',
+      visits(first, {
+        name: 'team',
+        up: async (db) => void (await sql`alter table api_keys add column team text`.execute(db)),
+      }),
+      /svc-api-visits .*change the table api_keys, which is not its own/,
+    ],
+    [
+      'that renames a table of svc-api',
+      visits(first, {
+        name: 'moved',
+        up: async (db) => void (await sql.raw('alter table api_keys rename to old_keys').execute(db)),
+      }),
+      /svc-api-visits .*(create old_keys|change the table api_keys)/,
+    ],
+    [
       'with a type that cannot be copied',
       visits(first, {
         name: 'flag',
