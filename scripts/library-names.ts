@@ -15,8 +15,8 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'service.ts': 'service.md#the-whole-service',
   'hook.ts': 'cli-schema.md#the-hook',
   'host-command.ts': 'cli-commands.md#open-the-key-store',
-  'feature.ts': '../plugins.md#in-typescript',
-  'operation.ts': '../plugins.md#operations',
+  'feature.ts': '../plugins/writing.md#in-typescript',
+  'operation.ts': '../plugins/operations.md#in-typescript',
 };
 
 /** All names that programs can import, with their meaning. Those in an example lead to it. */

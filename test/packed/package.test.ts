@@ -44,7 +44,7 @@ const HOOKS = `
   export const alsoWrong: SchemaHook = async () => ({ resources: 7 });
 `;
 
-/** A plugin that exports its parts, as docs/plugins.md describes them. */
+/** A plugin that exports its parts, as the pages of docs/plugins describe them. */
 const PLUGIN = `
   import type { Actor, AddedFields, DoctorCheck, Feature, FeatureHook, Port, Transaction } from 'svc-api/feature';
   declare module 'svc-api' {

@@ -33,6 +33,8 @@ describe('pages that are followed from top to bottom', () => {
     });
   });
 
+  it('docs/plugins/writing.md shows the actual output', () => walk('docs/plugins/writing.md', new Machine()));
+
   it('docs/how-to/leaked-key.md shows the actual output', () =>
     walk('docs/how-to/leaked-key.md', new Machine(), {
       setup: 'git init --quiet . && svc-api apikey create "Ops" --roles ADMIN > /dev/null',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -15,10 +15,12 @@ import { startServe } from '../support/serve.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-const PAGE = 'docs/plugins.md';
+/** The pages about plugins, except the one that test/pages/walks.test.ts follows. */
+const PAGES = globSync(['docs/plugins.md', 'docs/plugins/*.md'], { cwd: ROOT, exclude: ['**/writing.md'] });
+const BLOCKS = PAGES.flatMap((page) => blocksOf(page, 'js'));
 const VALIBOT = JSON.stringify(pathToFileURL(join(ROOT, 'node_modules/valibot/dist/index.mjs')).href);
 
-describe(`an example of ${PAGE}`, () => {
+describe('an example of the pages about plugins', () => {
   const tried = new Set<string>();
   const database = join(tempFolder(), 'keys.sqlite');
   const config = join(tempFolder(), 'svc-api.yaml');
@@ -29,7 +31,8 @@ describe(`an example of ${PAGE}`, () => {
   });
 
   const block = (part: string) => {
-    const found = blockWith(part, PAGE, 'js');
+    const [found, ...others] = BLOCKS.filter((each) => each.includes(part));
+    assert.ok(found !== undefined && others.length === 0, `one block with ${part}`);
     tried.add(found);
     return found;
   };
@@ -64,9 +67,17 @@ describe(`an example of ${PAGE}`, () => {
   };
 
   it('adds a field', async () => {
-    example('svc-api-team');
-    await cli('apikey create --name A --roles GUEST --team Web --owner Ada');
-    assert.equal((await cli('apikey show A'))['team'], 'Web');
+    data.install('svc-api-cost', `{ name: 'svc-api-cost', ${block('costCentre:')} }`);
+    await cli('apikey create --name A --roles GUEST --cost-centre X1 --owner Ada');
+    assert.equal((await cli('apikey show A'))['costCentre'], 'X1');
+    const { keys } = await cli('apikey list --cost-centre x1');
+    assert.equal((keys as object[]).length, 1);
+  });
+
+  it('is for a range of versions', async () => {
+    const manifest = JSON.parse(blockWith('peerDependencies', 'docs/plugins/writing.md', 'json')) as object;
+    data.install('svc-api-team', `{ name: 'svc-api-team' }`, undefined, manifest);
+    await cli('apikey list');
   });
 
   it('adds resources, a section of the configuration and metrics', async () => {
@@ -269,7 +280,7 @@ describe(`an example of ${PAGE}`, () => {
 
   it('is tried, each of them', () =>
     assert.deepEqual(
-      blocksOf(PAGE, 'js').filter((each) => !tried.has(each)),
+      BLOCKS.filter((each) => !tried.has(each)),
       [],
     ));
 });

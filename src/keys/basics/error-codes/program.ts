@@ -91,8 +91,8 @@ export const PROGRAM_ERRORS = defineErrors({
       'a program adds or chooses features after svc-api was imported, or in a module with a top-level await',
     ],
     remedy:
-      'The error names the plugin: update or uninstall it. See [Plugins](plugins.md). Or it names the feature: correct ' +
-      'its name. See [Choose features](library/features.md).',
+      'The error names the plugin: update or uninstall it. See [Plugins](plugins.md#what-can-go-wrong). Or it names the ' +
+      'feature: correct its name. See [Choose features](library/features.md).',
   },
   FEATURE_FAILED: {
     status: 500,
@@ -104,7 +104,7 @@ export const PROGRAM_ERRORS = defineErrors({
     ],
     remedy:
       'The error names the plugin: update or uninstall it. For its author, ' +
-      '[Plugins](plugins.md#steps-when-keys-change) says how a plugin refuses a change.',
+      '[Steps](plugins/keys.md#steps-when-keys-change) says how a plugin refuses a change.',
   },
   HOST_INVALID: {
     meaning: 'A CLI that has svc-api as a plugin has an invalid setting for it.',
