@@ -2,7 +2,6 @@ import {
   DeclarationError,
   type DocumentIssue,
   type DocumentPath,
-  DocumentReader,
   formatList,
   formatTime,
   isRecord,
@@ -14,6 +13,7 @@ import {
 import {
   type ApiKey,
   type FieldValues,
+  type GivenField,
   givenFields,
   KEY_FIELDS,
   mapFields,
@@ -25,6 +25,7 @@ import {
   validateGrants,
 } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
+import { DocumentReader } from './document-reader.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
 export interface DeclaredKey
@@ -132,8 +133,23 @@ class DeclarationReader extends DocumentReader {
 
   #given(given: Readonly<Record<string, unknown>>, path: DocumentPath): Partial<DeclaredKey> {
     return mapFields(givenFields, (field, name) =>
-      given[name] === undefined ? field.none : field.readIn(this, given[name], [...path, name], this.#catalog),
+      given[name] === undefined ? field.none : this.#value(field, given[name], [...path, name]),
     );
+  }
+
+  #value(field: GivenField<unknown>, value: unknown, path: DocumentPath): unknown {
+    const isNone = value === null && field.none === null;
+    if (field.form === 'list' && !isNone) {
+      const parse = (items: readonly unknown[]) => ({
+        values: field.read(items, this.#catalog) as readonly unknown[],
+        issues: field.validate(items, this.#catalog),
+      });
+      return this.parsedList(value, path, parse, field.numbers === undefined);
+    }
+    if (field.form === 'text' && !isNone && this.text(value, path) === undefined) return field.none;
+    const issues = field.validate(value, this.#catalog);
+    for (const { message } of issues) this.report(path, message);
+    return issues.length > 0 ? field.none : field.read(value, this.#catalog);
   }
 
   #set<Field extends 'expiresIn' | 'rotate'>(key: DeclaredKey, field: Field, value: DeclaredKey[Field] | undefined) {

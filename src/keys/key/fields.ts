@@ -2,8 +2,6 @@ import { Buffer } from 'node:buffer';
 import {
   anyNumber,
   anyText,
-  type DocumentPath,
-  type DocumentReader,
   formatList,
   formatTime,
   isRecord,
@@ -45,8 +43,6 @@ export interface GivenField<Value, Given = Value> {
   validate(given: Given, catalog: Catalog): Issue[];
   /** Reads a validated value. */
   read(given: Given, catalog: Catalog): Value;
-  /** Reads the value in a document, and reports issues there. */
-  readIn(document: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Value;
 }
 
 /** A field of a key that has no column of its own: its rules, its form in a store, and its texts for users. */
@@ -134,11 +130,6 @@ function line({
       rule: orNull(anyText),
       validate,
       read: normalize,
-      readIn: (document, value, path) => {
-        const text = value === null ? undefined : document.text(value, path);
-        for (const { message } of validate(text ?? '')) document.report(path, message);
-        return normalize(text);
-      },
       readStored: (value) => (typeof value === 'string' ? value : undefined),
     };
   };
@@ -161,7 +152,6 @@ function list<Item extends string>({
     rule: listOf(anyText),
     validate: (given) => parse(given).issues,
     read: (given) => parse(given).values,
-    readIn: (document, value, path) => document.parsedList(value, path, parse),
     readStored: (value, isIntact) => readItems(value, isIntact ? undefined : parse),
   });
 }
@@ -180,12 +170,6 @@ function listOrNull<Item extends string>({
     rule: orNull(listOf(anyText)),
     validate: (given) => (given === null ? [] : validate(given)),
     read: (given) => given && parse(given).values,
-    readIn: (document, value, path) => {
-      if (value === null) return null;
-      if (Array.isArray(value) && value.length === 0)
-        for (const { message } of validate([])) document.report(path, message);
-      return document.parsedList(value, path, parse);
-    },
     readStored: (value, isIntact) => {
       const items = readItems(value, isIntact ? undefined : parse);
       return items?.length === 0 ? undefined : items;
@@ -216,10 +200,6 @@ export function number({
       validate: (given) => (given === null || fits(given) ? [] : [{ code, message }]),
       fromText: (text) => (text.trim() === '' ? null : readDecimal(text)),
       read: (given) => given,
-      readIn: (document, value, path) => {
-        if (value === null || fits(value)) return value as number | null;
-        return document.report(path, message) ?? null;
-      },
       readStored: (value) => (isNumber(value) ? (value as number) : undefined),
     };
   };
@@ -263,11 +243,6 @@ export function word<const Word extends string>({
       rule: orNull(anyText) as Rule<Word | null>,
       validate,
       read: (given) => find(given ?? '') ?? null,
-      readIn: (document, value, path) => {
-        const text = value === null ? '' : (document.text(value, path) ?? '');
-        for (const { message } of validate(text)) document.report(path, message);
-        return find(text) ?? null;
-      },
       readStored: (value) => words.find((each) => each === value),
     };
   };
@@ -306,7 +281,6 @@ function flag(common: Common) {
         return value === undefined ? (Number.NaN as never) : value;
       },
       read: (given) => given,
-      readIn: (document, value, path) => (fits(value) ? value : (document.report(path, message) ?? null)),
       readStored: (value) => (typeof value === 'boolean' ? value : undefined),
     };
   };
@@ -331,11 +305,6 @@ function time(common: Common) {
       rule: orNull(anyText),
       validate,
       read,
-      readIn: (document, value, path) => {
-        const text = value === null ? '' : (document.text(value, path) ?? '');
-        for (const { message } of validate(text)) document.report(path, message);
-        return read(text);
-      },
       readStored: (value) => (typeof value === 'string' && read(value) === value ? value : undefined),
     };
   };
@@ -374,11 +343,6 @@ export function json({ bytes, ...common }: Common & { bytes: number }) {
       validate,
       fromText: (text) => (text.trim() === '' ? null : (parseRecord(text) ?? (Number.NaN as never))),
       read,
-      readIn: (document, value, path) => {
-        const issues = validate(value);
-        for (const { message } of issues) document.report(path, message);
-        return issues.length > 0 ? null : read(value as JsonObject | null);
-      },
       readStored: (value) => (isRecord(value) ? value : undefined),
     };
   };
@@ -428,15 +392,6 @@ function listOfField({ most, ...common }: Common & { most: number }, item: AnyFi
       validate: (given) => [...given.flatMap((each) => item.validate(each)), ...countIssues(read(given))],
       ...(fromText && { fromTexts: (texts) => texts.filter((text) => text.trim() !== '').map(fromText) }),
       read,
-      readIn: (document, value, path) => {
-        const values = document.itemsOf(value, path, (each, at) =>
-          each === null
-            ? document.report(at, 'An item of this list is empty. Leave it out, or give it a value.')
-            : ((item.readIn(document, each, at, undefined as never) as unknown) ?? undefined),
-        );
-        for (const { message } of countIssues(values)) document.report(path, message);
-        return values;
-      },
       readStored: (value, isIntact) =>
         Array.isArray(value) && value.every((each) => item.readStored(each, isIntact) !== undefined)
           ? value
@@ -472,7 +427,6 @@ function address(common: Common) {
       return [{ code: 'INPUT_INVALID', message }];
     },
     read: (given) => (given === null ? null : readAudience(given)!),
-    readIn: (document, value, path) => (value === null ? null : (document.text(value, path) ?? null)),
     readStored: (value) => (typeof value === 'string' ? value : undefined),
   });
 }
@@ -484,12 +438,6 @@ const nameField: GivenField<string> = {
   rule: anyText,
   validate: (given) => [validateName(given) ?? []].flat(),
   read: normalizeName,
-  readIn: (document, value, path) => {
-    const text = document.text(value, path);
-    const issue = text === undefined ? undefined : validateName(text);
-    if (issue) document.report(path, issue.message);
-    return text === undefined || issue ? '' : normalizeName(text);
-  },
 };
 
 /** A list of roles or permissions. */
@@ -502,7 +450,6 @@ function grants<Grant extends string>(
     rule: listOf(anyText),
     validate: (given, catalog) => parse(given, catalog).issues,
     read: (given, catalog) => parse(given, catalog).values,
-    readIn: (document, value, path, catalog) => document.parsedList(value, path, (texts) => parse(texts, catalog)),
   };
 }
 

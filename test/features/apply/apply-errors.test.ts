@@ -55,7 +55,7 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
     'a role that is nothing',
     'keys:\n  - name: A\n    roles:\n    - GUEST\n    -',
     '5:6',
-    /An item of this list must be text/,
+    /An item of this list is empty/,
   ],
   [
     'a bad permission',

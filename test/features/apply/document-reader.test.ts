@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DocumentReader } from '../../../src/keys/basics/document.ts';
+import { DocumentReader } from '../../../src/features/apply/document-reader.ts';
 
 describe('a document', () => {
   it('has its texts and lists read, and its faults named by place', () => {
@@ -8,15 +8,17 @@ describe('a document', () => {
     assert.deepEqual(reader.list(undefined, ['x']), []);
     assert.equal(reader.text(7, ['x', 1]), undefined);
     assert.deepEqual(reader.list('a', ['y']), []);
-    const parse = ([text = '']: readonly string[]) =>
-      text === 'b' ? { values: [], issues: [{ message: 'No b.' }] } : { values: [text], issues: [] };
-    assert.deepEqual(reader.parsedList(['a', 'b', null, 'a'], ['z'], parse), ['a']);
+    const parse = ([item = '']: readonly unknown[]) =>
+      item === 'b' ? { values: [], issues: [{ message: 'No b.' }] } : { values: [item], issues: [] };
+    assert.deepEqual(reader.parsedList(['a', 'b', null, 7, 'a'], ['z'], parse), ['a']);
+    assert.deepEqual(reader.parsedList([7, 7], ['z'], parse, false), [7]);
     assert.deepEqual(reader.knownFields({ known: 1, other: 2 }, ['m'], ['known']), { known: 1, other: 2 });
     assert.deepEqual(reader.issues, [
       { path: ['x', 1], message: 'An item of this list must be text. Quote it if YAML reads it as another type.' },
       { path: ['y'], message: 'The field "y" must be a list.' },
       { path: ['z', 1], message: 'No b.' },
-      { path: ['z', 2], message: 'An item of this list must be text. Quote it if YAML reads it as another type.' },
+      { path: ['z', 2], message: 'An item of this list is empty. Leave it out, or give it a value.' },
+      { path: ['z', 3], message: 'An item of this list must be text. Quote it if YAML reads it as another type.' },
       { path: ['m', 'other'], ofField: true, message: '"other" is not a field. The fields here are known.' },
     ]);
   });
