@@ -1,10 +1,8 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { Server } from 'node:https';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { FileWatch, type Schedule } from '../file-watch.ts';
-import { givesRights, KeysError, printable } from '../keys/basics/index.ts';
+import { givesRights, KeysError, printable, readGuardedFile } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
 
 /** The files of a certificate, in PEM. */
@@ -26,37 +24,29 @@ const FORBIDDEN_RIGHTS = 0o026;
  * Reads a certificate and its key, and checks that they fit together. TLS is 1.2 or later.
  * @throws KeysError TLS_INVALID, which names the file and the problem
  */
-export async function readCertificate(files: CertificateFiles): Promise<SecureContextOptions> {
-  const [cert, key] = [await readPem(files.cert), await readPem(files.key, FORBIDDEN_RIGHTS)];
+export function readCertificate(files: CertificateFiles): SecureContextOptions {
+  const [cert, key] = [readPem(files.cert), readPem(files.key, FORBIDDEN_RIGHTS)];
   const certificate = parse(() => new X509Certificate(cert), files.cert, 'does not begin with a certificate in PEM');
   if (!certificate.checkPrivateKey(privateKeyIn(key, files.key)))
     throw invalid(files.key, `is not the key of the certificate in ${printable(files.cert)}`);
   const options: SecureContextOptions = { cert, key, minVersion: 'TLSv1.2' };
   if (files.clientCa !== undefined) {
-    options.ca = await readPem(files.clientCa);
+    options.ca = readPem(files.clientCa);
     parse(() => new X509Certificate(options.ca as Buffer), files.clientCa, 'does not begin with a certificate in PEM');
   }
   parse(() => createSecureContext(options), files.cert, 'cannot be used');
   return options;
 }
 
-async function readPem(path: string, forbiddenRights = 0): Promise<Buffer> {
-  let file;
-  try {
-    // Without O_NONBLOCK, opening a pipe would wait for its other end.
-    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stat = await file.stat();
-    if (!stat.isFile()) throw invalid(path, 'is not a file');
-    if (givesRights(stat, forbiddenRights))
-      throw invalid(path, 'can be read or changed by other users. Run chmod 600 on it, or 640 for its group');
-    if (stat.size > MAX_BYTES) throw invalid(path, 'is too large for a certificate or a key');
-    return await file.readFile();
-  } catch (error) {
-    if (error instanceof KeysError) throw error;
-    throw invalid(path, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`, error);
-  } finally {
-    await file?.close();
-  }
+function readPem(path: string, forbiddenRights = 0): Buffer {
+  const { bytes } = readGuardedFile(path, MAX_BYTES, {
+    check: (stat) => {
+      if (givesRights(stat, forbiddenRights))
+        throw invalid(path, 'can be read or changed by other users. Run chmod 600 on it, or 640 for its group');
+    },
+    failed: (reason, cause) => invalid(path, reason, cause),
+  });
+  return bytes;
 }
 
 function privateKeyIn(pem: Buffer, path: string): KeyObject {
@@ -96,14 +86,14 @@ export class CertificateWatch {
   }
 
   /** Reads the files. @throws KeysError TLS_INVALID */
-  read(): Promise<SecureContextOptions> {
+  read(): SecureContextOptions {
     return readCertificate(this.#files);
   }
 
   /** Switches to other files at once. @throws KeysError TLS_INVALID, and keeps the present ones */
-  async replace(files: CertificateFiles, server: Server): Promise<void> {
+  replace(files: CertificateFiles, server: Server): void {
     const watch = this.#watchOf(files);
-    server.setSecureContext(await readCertificate(files));
+    server.setSecureContext(readCertificate(files));
     this.end();
     [this.#files, this.#watch] = [files, watch];
     this.start(server);
@@ -111,13 +101,9 @@ export class CertificateWatch {
 
   /** Watches the files. */
   start(server: Server): void {
-    const watch = this.#watch;
-    watch.start(async () => {
+    this.#watch.start(() => {
       try {
-        const read = await this.read();
-        // Other files may have been set in the meantime.
-        if (watch !== this.#watch) return;
-        server.setSecureContext(read);
+        server.setSecureContext(this.read());
         this.#log.info(this.#files, 'the certificate has changed: new connections get the new one');
       } catch (error) {
         this.#log.error(

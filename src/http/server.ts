@@ -117,7 +117,7 @@ export async function serveRequests(
   const server = certificate
     ? createHttpsServer({
         ...settings,
-        ...(await certificate.read()),
+        ...certificate.read(),
         // The handler refuses clients that need a certificate without one; browsers ask all others whether they have
         // one.
         ...(tls.clientCa !== undefined && { requestCert: true, rejectUnauthorized: false }),
@@ -161,7 +161,7 @@ export async function serveRequests(
   return {
     url: formatUrl(server, tls ? 'https' : 'http', address),
     async replaceCertificate(files) {
-      await certificate?.replace(files, server as HttpsServer);
+      certificate?.replace(files, server as HttpsServer);
       return certificate !== undefined;
     },
     async stop(graceMs = STOP_GRACE_MS) {

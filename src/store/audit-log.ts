@@ -1,5 +1,4 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { type Expression, type ExpressionBuilder, type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import {
   type AuditAction,
@@ -18,10 +17,12 @@ import {
 } from '../keys/audit/index.ts';
 import {
   insecureRightsOf,
+  isOwnFile,
   KeysError,
   mapYielding,
   printable,
   processUser,
+  readGuardedFile,
   yieldToEventLoop,
 } from '../keys/basics/index.ts';
 import type { Connection, DialectName } from './connection.ts';
@@ -56,32 +57,19 @@ const BASE64 = /^[0-9A-Za-z+/]{43}=?$/;
 export function readAuditKey(env: NodeJS.ProcessEnv): KeyObject | undefined {
   const path = env['SVC_API_AUDIT_KEY'];
   if (!path) return undefined;
-  const key = decode(readPrivateFile(path));
+  const { bytes } = readGuardedFile(path, MAX_FILE_BYTES, {
+    check: (stat) => {
+      // The owner can always read the file, and root can read any file.
+      if (processUser() !== 0 && stat.uid !== 0n && !isOwnFile(stat))
+        throw unusable(path, 'belongs to another user. Change its owner to root, or to the user that runs svc-api');
+      const insecure = insecureRightsOf(stat);
+      if (insecure !== undefined) throw unusable(path, insecure);
+    },
+    failed: (reason, cause) => unusable(path, reason, cause),
+  });
+  const key = decode(bytes);
   if (key) return createSecretKey(key);
   throw unusable(path, 'does not hold 32 bytes, raw, in hex or in base64. Make a new one: openssl rand -hex 32');
-}
-
-function readPrivateFile(path: string): Buffer {
-  let file;
-  try {
-    // Without O_NONBLOCK, opening a pipe would wait for its other end.
-    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stat = fstatSync(file);
-    if (!stat.isFile()) throw unusable(path, 'is not a file');
-    const own = processUser();
-    // The owner can always read the file, and root can read any file.
-    if (own !== undefined && own !== 0 && stat.uid !== own && stat.uid !== 0)
-      throw unusable(path, 'belongs to another user. Change its owner to root, or to the user that runs svc-api');
-    const insecure = insecureRightsOf(stat);
-    if (insecure !== undefined) throw unusable(path, insecure);
-    const bytes = Buffer.alloc(MAX_FILE_BYTES);
-    return bytes.subarray(0, readSync(file, bytes));
-  } catch (error) {
-    if (error instanceof KeysError) throw error;
-    throw unusable(path, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`, error);
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
 }
 
 function decode(bytes: Buffer): Buffer | undefined {

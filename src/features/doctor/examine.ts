@@ -56,7 +56,7 @@ async function inspectConfig({
     const file = location && readConfigFile(location);
     const config = await parseConfig(file, await ofHost());
     if (!file) return { finding: ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), config };
-    if (config.tls) await readCertificate(config.tls);
+    if (config.tls) readCertificate(config.tls);
     return { finding: ok('CONFIG', `${file.path} has no errors.`), config };
   } catch (error) {
     return { finding: failureBy('CONFIG', error) };

@@ -1,4 +1,4 @@
-import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { type BigIntStats, closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { KeysError } from './errors.ts';
 import { givesRights, insecureRightsOf, isOwnFile } from './file-rights.ts';
 import { printable } from './text.ts';
@@ -54,28 +54,48 @@ export function readPublicFile(path: string, words: SecretFileWords): string {
 /** @param insecureBy the problem with the file's rights, and the remedy, if there is one */
 function read(
   path: string,
-  words: SecretFileWords,
+  { what, remedy }: SecretFileWords,
   most: number,
   insecureBy: (stat: BigIntStats) => string | undefined,
 ): SecretText {
-  const name = `${words.what}, ${printable(path, 200)},`;
-  const unavailable = (reason: string, cause?: unknown) =>
-    new KeysError('CONFIG_UNAVAILABLE', `${name} ${reason}. ${words.remedy}`, { cause });
+  const name = `${what}, ${printable(path, 200)},`;
+  const { bytes, stat } = readGuardedFile(path, most, {
+    check: (stat) => {
+      const insecure = insecureBy(stat);
+      if (insecure !== undefined) throw new KeysError('CONFIG_INSECURE', `${name} ${insecure}.`);
+    },
+    failed: (reason, cause) => new KeysError('CONFIG_UNAVAILABLE', `${name} ${reason}. ${remedy}`, { cause }),
+  });
+  return { text: bytes.toString('latin1'), version: versionOf(stat) };
+}
+
+/** The checks of a file that other users could have read or changed. */
+interface FileGuard {
+  /** Throws if the rights of the file are not acceptable. */
+  check(stat: BigIntStats): void;
+  /** The error for a problem, which is the end of a sentence. */
+  failed(reason: string, cause?: unknown): KeysError;
+}
+
+/** Reads a regular file, once its rights are checked. @param most its largest size, in bytes */
+export function readGuardedFile(
+  path: string,
+  most: number,
+  { check, failed }: FileGuard,
+): { bytes: Buffer; stat: BigIntStats } {
   let file;
   try {
     // Without O_NONBLOCK, opening a pipe would wait for its other end.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(file, { bigint: true });
-    if (!stat.isFile()) throw unavailable('is not a file');
-    const insecure = insecureBy(stat);
-    if (insecure !== undefined) throw new KeysError('CONFIG_INSECURE', `${name} ${insecure}.`);
-    if (stat.size > most) throw unavailable(`is larger than ${most} bytes`);
-    const bytes = Buffer.alloc(most);
-    return { text: bytes.subarray(0, readSync(file, bytes)).toString('latin1'), version: versionOf(stat) };
+    if (!stat.isFile()) throw failed('is not a file');
+    check(stat);
+    if (stat.size > most) throw failed(`is larger than ${most} bytes`);
+    return { bytes: readFileSync(file), stat };
   } catch (error) {
     if (error instanceof KeysError) throw error;
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw unavailable(code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`, error);
+    throw failed(code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`, error);
   } finally {
     if (file !== undefined) closeSync(file);
   }

@@ -38,11 +38,11 @@ export function inspectNode(): Finding {
 }
 
 /** Checks environment variables for contradictions, and for ones without effect. */
-export async function inspectEnvironment(
+export function inspectEnvironment(
   env: NodeJS.ProcessEnv,
-  readCertificate: (files: CertificateFiles) => Promise<unknown>,
-): Promise<Finding[]> {
-  const findings = [...inspectPlace(env), ...inspectFolders(env), ...(await inspectServing(env, readCertificate))];
+  readCertificate: (files: CertificateFiles) => unknown,
+): Finding[] {
+  const findings = [...inspectPlace(env), ...inspectFolders(env), ...inspectServing(env, readCertificate)];
   if (findings.length > 0) return findings;
   return [{ check: 'ENVIRONMENT', status: 'ok', message: 'No variable contradicts another.', remedy: null }];
 }
@@ -76,13 +76,10 @@ function inspectFolders(env: NodeJS.ProcessEnv): Finding[] {
 }
 
 /** Finds problems that would keep a server from starting. */
-async function inspectServing(
-  env: NodeJS.ProcessEnv,
-  readCertificate: (files: CertificateFiles) => Promise<unknown>,
-): Promise<Finding[]> {
+function inspectServing(env: NodeJS.ProcessEnv, readCertificate: (files: CertificateFiles) => unknown): Finding[] {
   try {
     const { tls } = readOptions({}, env, PORT);
-    if (tls) await readCertificate(tls);
+    if (tls) readCertificate(tls);
     return [];
   } catch (error) {
     return [failure((error as Error).message, 'Correct the variable or what it names, or unset it.')];

@@ -53,7 +53,7 @@ export default class Doctor extends StoreCommand {
       import('../../cli/doctor.ts'),
       import('../../../../http/certificate.ts'),
     ]);
-    const environment = [inspectNode(), ...(await inspectEnvironment(this.environment, readCertificate))];
+    const environment = [inspectNode(), ...inspectEnvironment(this.environment, readCertificate)];
     const look = () =>
       withProgress(this.terminal, (progress) =>
         examine({
