@@ -25,6 +25,11 @@ export const errors = defineErrors({
     ],
     remedy: 'Check the path, and the access rights of the user.',
   },
+  STORE_NOT_EMPTY: {
+    meaning: '`apikey export --to` only copies a store into an empty one, and the other store is not empty.',
+    causes: ['the other store has keys already', 'the copy was made before'],
+    remedy: 'Choose an empty store, or remove the one that is there.',
+  },
   RESTORE_BLIND: {
     meaning:
       'The store cannot be read, or the backup is of another store. `restore` therefore cannot find out which keys were revoked since the backup.',

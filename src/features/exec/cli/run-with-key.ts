@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { exitCodeOf } from '../../../cli/error-codes.ts';
-import { CliError, presentError } from '../../../cli/errors.ts';
+import { presentError } from '../../../cli/errors.ts';
 import { HeldSignals, waitUnlessSignalled } from '../../../cli/signals.ts';
-import { debugTimed, formatTime, printable } from '../../../keys/basics/index.ts';
+import { debugTimed, formatTime, KeysError, printable } from '../../../keys/basics/index.ts';
 import { learnedText } from './learned-use.ts';
 import type { TemporaryKey } from './temporary-key.ts';
 
@@ -24,7 +24,7 @@ interface RunOptions {
  * Runs a command with a temporary key in its environment. The key is deleted when the command ends, in any way, or as
  * soon as this process gets a signal to terminate, since the command may take long to obey.
  * @returns the exit code for this process
- * @throws CliError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; errors of `create`
+ * @throws KeysError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; errors of `create`
  */
 export async function runWithKey({
   command,
@@ -85,17 +85,17 @@ async function run(
 }
 
 /** Uses the exit codes of shells: 127 for a command that was not found, 126 for one that can't be executed. */
-function startError(command: string, error: NodeJS.ErrnoException): CliError {
+function startError(command: string, error: NodeJS.ErrnoException): KeysError {
   const shown = `"${printable(command)}"`;
   if (error.code === 'ENOENT')
-    return new CliError('COMMAND_NOT_FOUND', `The command ${shown} was not found. Check its name, and PATH.`, {
+    return new KeysError('COMMAND_NOT_FOUND', `The command ${shown} was not found. Check its name, and PATH.`, {
       cause: error,
     });
   const reason =
     error.code === 'EACCES'
       ? 'permission denied, or it is not executable. Make it executable, or name the program that runs it'
       : `${error.code ?? error.message}. Check its path`;
-  return new CliError('COMMAND_NOT_RUN', `The command ${shown} could not be run: ${reason}.`, { cause: error });
+  return new KeysError('COMMAND_NOT_RUN', `The command ${shown} could not be run: ${reason}.`, { cause: error });
 }
 
 /** Deletes the key. A failure is reported, not thrown: it must not hide the command's own result. */

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Config } from '@oclif/core/interfaces';
-import { printable, suggestion } from '../../../keys/basics/index.ts';
+import { KeysError, printable, suggestion } from '../../../keys/basics/index.ts';
 import { CliError, InterruptedError } from '../../../cli/errors.ts';
 import { HeldSignals } from '../../../cli/signals.ts';
 
@@ -54,7 +54,7 @@ export class InstalledPlugins {
    * Installs a package with the user's npm. Nothing changes if it is not a plugin.
    * @param spec a name with a version, a tarball, a folder, or anything else that npm accepts
    * @returns a warning if the plugin is sound, but another one keeps commands from running
-   * @throws CliError PLUGIN_FAILED, INTERRUPTED
+   * @throws KeysError PLUGIN_FAILED; CliError INTERRUPTED
    */
   async install(spec: string): Promise<{ name: string; version?: string | undefined; warning?: string | undefined }> {
     this.#signals.hold();
@@ -81,7 +81,7 @@ export class InstalledPlugins {
     return { name, version: manifestOf(this.#folder, name)?.version, warning };
   }
 
-  /** @throws CliError USAGE if it is not installed, PLUGIN_FAILED */
+  /** @throws CliError USAGE if it is not installed; KeysError PLUGIN_FAILED */
   async uninstall(name: string): Promise<void> {
     const entries = this.#entries();
     if (!entries.some((each) => each.name === name)) {
@@ -95,7 +95,7 @@ export class InstalledPlugins {
   /**
    * Installs a plugin in a folder of its own, and runs it there beside the others.
    * @returns its name, and the fault of another plugin
-   * @throws CliError PLUGIN_FAILED
+   * @throws KeysError PLUGIN_FAILED
    */
   async #tryOut(target: string, spec: string): Promise<{ name: string; warning?: string | undefined }> {
     const folder = mkdtempSync(join(tmpdir(), 'svc-api-plugin-'));
@@ -104,9 +104,10 @@ export class InstalledPlugins {
       writeFileSync(path, '{}');
       await npm(folder, 'install', target, this.#signals);
       const [name] = Object.keys(readManifest(path)?.dependencies ?? {});
-      if (name === undefined) throw new CliError('PLUGIN_FAILED', `npm installed no package for "${printable(spec)}".`);
+      if (name === undefined)
+        throw new KeysError('PLUGIN_FAILED', `npm installed no package for "${printable(spec)}".`);
       if (!manifestOf(folder, name)?.oclif)
-        throw new CliError(
+        throw new KeysError(
           'PLUGIN_FAILED',
           `${name} is not a plugin: its package.json has no "oclif". It was not installed.`,
         );
@@ -128,7 +129,7 @@ export class InstalledPlugins {
       const fault = isOfOthers ? await faultWith([own]) : warning;
       if (fault === undefined) return { name, warning };
       const more = fault === warning ? '' : `\nTogether with the other plugins: ${warning}`;
-      throw new CliError('PLUGIN_FAILED', `${name} was not installed. ${fault}${more}`);
+      throw new KeysError('PLUGIN_FAILED', `${name} was not installed. ${fault}${more}`);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -196,14 +197,14 @@ export class InstalledPlugins {
   }
 }
 
-/** The target for npm, which runs in another folder. @throws CliError PLUGIN_FAILED for a path without a file */
+/** The target for npm, which runs in another folder. @throws KeysError PLUGIN_FAILED for a path without a file */
 function targetOf(spec: string): string {
   const isFile = spec.startsWith('file:');
   const isPath = isFile || isAbsolute(spec) || /^\.|^[^:]*\.(tgz|tar\.gz)$/.test(spec);
   if (!isPath) return spec;
   const path = resolve(isFile ? spec.slice('file:'.length) : spec);
   if (existsSync(path)) return path;
-  throw new CliError('PLUGIN_FAILED', `There is no file or folder ${printable(path)}.`);
+  throw new KeysError('PLUGIN_FAILED', `There is no file or folder ${printable(path)}.`);
 }
 
 /** The answer of a command with `--json`. It has no code if the command did not get that far. */
@@ -234,17 +235,17 @@ async function npm(
     stdio: ['ignore', 2, 2],
   });
   const [code] = await signals.passTo(child).catch((error: unknown) => {
-    throw new CliError('PLUGIN_FAILED', `npm could not be run: ${(error as Error).message}. Install it with Node.`);
+    throw new KeysError('PLUGIN_FAILED', `npm could not be run: ${(error as Error).message}. Install it with Node.`);
   });
   if (code !== 0)
-    throw new CliError('PLUGIN_FAILED', `npm ${action} failed with ${code ?? 'a signal'}; see its output above.`);
+    throw new KeysError('PLUGIN_FAILED', `npm ${action} failed with ${code ?? 'a signal'}; see its output above.`);
 }
 
 function manifestOf(folder: string, name: string): Manifest | undefined {
   return readManifest(join(folder, 'node_modules', name, 'package.json'));
 }
 
-/** @throws CliError PLUGIN_FAILED if it exists, but cannot be read */
+/** @throws KeysError PLUGIN_FAILED if it exists, but cannot be read */
 function readManifest(path: string): Manifest | undefined {
   if (!existsSync(path)) return undefined;
   try {
@@ -254,7 +255,7 @@ function readManifest(path: string): Manifest | undefined {
   }
 }
 
-function unusable(path: string, done: 'read' | 'written', cause: unknown): CliError {
+function unusable(path: string, done: 'read' | 'written', cause: unknown): KeysError {
   const { message } = cause as Error;
-  return new CliError('PLUGIN_FAILED', `${printable(path)} could not be ${done}: ${message}.`, { cause });
+  return new KeysError('PLUGIN_FAILED', `${printable(path)} could not be ${done}: ${message}.`, { cause });
 }

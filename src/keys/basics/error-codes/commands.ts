@@ -16,29 +16,6 @@ export const CLI_ERRORS = defineErrors({
     causes: ['Ctrl-C', 'a supervisor stopped it, or its job ended', 'the reader of its output exited'],
     remedy: 'Run the command again. If a secret was not delivered, the key was not created, or keeps its old secret.',
   },
-  COMMAND_NOT_FOUND: {
-    exit: 127,
-    meaning: '`apikey exec` did not find the command to run.',
-    causes: ['the command is misspelled, or is not in `PATH`', 'it is built into the shell, such as `cd` or an alias'],
-    remedy: "Check the command. Run shell built-ins through a shell: `sh -c '…'`.",
-  },
-  COMMAND_NOT_RUN: {
-    exit: 126,
-    meaning: '`apikey exec` could not run the command.',
-    causes: ['its file is not executable', 'it is a folder, or made for another system'],
-    remedy: 'Make it executable, or name the program that runs it.',
-  },
-  PLUGIN_FAILED: {
-    meaning: 'A plugin could not be installed or uninstalled.',
-    causes: [
-      'npm is not installed',
-      'npm failed. Its output on stderr says why',
-      'the path does not exist',
-      'the package is not an oclif plugin',
-      'the `package.json` in the data folder cannot be read or written',
-    ],
-    remedy: 'Check the name or the path. See [Plugins](plugins.md).',
-  },
   CLOCK_BEHIND: {
     meaning:
       "The machine's clock is over a minute behind the newest entry of the audit log. `serve` and `guard` do not start.",

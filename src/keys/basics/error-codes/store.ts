@@ -76,11 +76,6 @@ export const STORE_ERRORS = defineErrors({
     remedy:
       'Run `apikey export --with-digests` with that version, and `apikey import` with this one, into a new store: see [Upgrading](deploying.md#from-before-the-first-release).',
   },
-  STORE_NOT_EMPTY: {
-    meaning: '`apikey export --to` only copies a store into an empty one, and the other store is not empty.',
-    causes: ['the other store has keys already', 'the copy was made before'],
-    remedy: 'Choose an empty store, or remove the one that is there.',
-  },
   STORE_AUDIT_KEY: {
     meaning: 'The key of the audit log cannot be used.',
     causes: [
