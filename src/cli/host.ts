@@ -2,7 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import type { Config, Hook, Hooks } from '@oclif/core/interfaces';
 import type { Resolvers, SchemaExtension } from '../graphql/index.ts';
 import type { OpenKeys } from '../service/library-keys.ts';
-import { debug, KeysError, printable } from '../keys/basics/index.ts';
+import { debug, isRecord, KeysError, kindOf, printable } from '../keys/basics/index.ts';
 import { requireFeatures } from '../keys/added/index.ts';
 import {
   type CatalogAdditions,
@@ -23,10 +23,10 @@ const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value
     (value) => HOST_RESOURCES(value, 'resources') === undefined,
   ],
   actions: ['a list of names, each once', (value) => HOST_ACTIONS(value, 'actions') === undefined],
-  typeDefs: ['SDL, a parsed document, or a list of them', (value) => isTypeDefs(value) || isList(value, isTypeDefs)],
+  typeDefs: ['SDL, a parsed document, or a list of them', (value) => [value].flat().every(isTypeDefs)],
   resolvers: [
     'an object, by type and field, or a function that returns it',
-    (value) => isObject(value) || typeof value === 'function',
+    (value) => isRecord(value) || typeof value === 'function',
   ],
 };
 const ALLOWED = `It can return { ${Object.keys(FIELDS).join(', ')} }, each of which is optional.`;
@@ -36,7 +36,7 @@ const ALLOWED = `It can return { ${Object.keys(FIELDS).join(', ')} }, each of wh
  * @throws Error that names the field, its kind of value, and the allowed ones
  */
 function readExtension(result: unknown): SchemaExtension {
-  if (!isObject(result)) throw new Error(`It returned ${kindOf(result)}. ${ALLOWED}`);
+  if (!isRecord(result)) throw new Error(`It returned ${kindOf(result)}. ${ALLOWED}`);
   for (const [field, value] of Object.entries(result)) {
     const [allowed, isRight] = (Object.hasOwn(FIELDS, field) && FIELDS[field]) || [];
     if (!isRight) throw new Error(`It returned "${printable(field)}", which is not a field. ${ALLOWED}`);
@@ -54,23 +54,7 @@ function readExtension(result: unknown): SchemaExtension {
 }
 
 function isTypeDefs(value: unknown): boolean {
-  return typeof value === 'string' || (isObject(value) && value['kind'] === 'Document');
-}
-
-function isList(value: unknown, isItem: (item: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isItem);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The kind of a value in words, without the value itself. */
-function kindOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  if (value === undefined) return 'nothing';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+  return typeof value === 'string' || (isRecord(value) && value['kind'] === 'Document');
 }
 
 /**

@@ -124,9 +124,9 @@ export function textWith(problemOf: (text: string) => Problems, pattern: Record<
 }
 
 /** A list without duplicates. @param empty the problem with an empty list, if it is not allowed */
-export function list<Item extends Schema>(item: Item, empty?: string, form?: string) {
+export function list<Item extends Schema>(item: Item, empty?: string) {
   const unique = v.transform((items: v.InferOutput<Item>[]) => [...new Set(items)]);
-  return v.pipe(v.array(item, form ?? OF_TYPES['array']!), notEmpty(empty), json(leastItems(empty)), unique);
+  return v.pipe(v.array(item), notEmpty(empty), json(leastItems(empty)), unique);
 }
 
 function notEmpty<Item>(message: string | undefined) {

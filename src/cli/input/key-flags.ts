@@ -360,7 +360,8 @@ export function showsPlan(
  * @param prefix the prefix of their flags, for errors
  * @throws CliError USAGE if one is empty; INPUT_INVALID
  */
-export function filtersOf(flags: FlagValues<typeof listFlags>, prefix = '', now = Date.now()): KeyFilters {
+export function filtersOf(flags: FlagValues<typeof listFlags>, prefix = ''): KeyFilters {
+  const now = Date.now();
   const { roles, status, search } = flags;
   const given: Readonly<Record<string, unknown>> = flags;
   // An empty filter, such as an unset variable of a script, would select all keys.

@@ -15,13 +15,13 @@ const FIRST_DESCRIPTOR = 3;
 /**
  * The socket that a service manager, such as systemd, has opened for this process, or for the first of its workers
  * (sd_listen_fds(3)); undefined if there is none.
- * @param owner the process that it must be for
  * @throws KeysError LISTEN_FAILED if there are several
  */
-export function handedSocket(
-  { LISTEN_PID: pid, LISTEN_FDS: count }: NodeJS.ProcessEnv,
-  owner = cluster.isWorker ? process.ppid : process.pid,
-): (ListenAddress & { fd: number }) | undefined {
+export function handedSocket({
+  LISTEN_PID: pid,
+  LISTEN_FDS: count,
+}: NodeJS.ProcessEnv): (ListenAddress & { fd: number }) | undefined {
+  const owner = cluster.isWorker ? process.ppid : process.pid;
   // Inherited variables about another process do not count.
   if (!count || Number(pid) !== owner) return undefined;
   if (count !== '1')

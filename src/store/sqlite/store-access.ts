@@ -29,8 +29,8 @@ const IN_CONTAINERS = 'In a container, do that on the host, to the mounted folde
 const ACCEPTED = 'Or set SVC_API_STORE_MODE=shared, if you trust all users who can write there';
 
 /** True if the operator trusts other users who can write the store (SVC_API_STORE_MODE). @throws KeysError USAGE */
-export function isShared(env: NodeJS.ProcessEnv = process.env): boolean {
-  const mode = env['SVC_API_STORE_MODE'] || 'private';
+export function isShared(): boolean {
+  const mode = process.env['SVC_API_STORE_MODE'] || 'private';
   if (mode === 'private' || mode === 'shared') return mode === 'shared';
   const message = `SVC_API_STORE_MODE is "${printable(mode)}". Set it to "private" or "shared", or unset it.`;
   throw new KeysError('USAGE', message);
