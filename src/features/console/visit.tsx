@@ -165,15 +165,11 @@ export class Visit {
   }
 
   /** Runs a GraphQL operation with one field as the key. @returns the field @throws OperationFailed for any error */
-  async ask<Answer>(query: string, variables?: object): Promise<Answer> {
-    const [answer] = Object.values(await this.askAll<Readonly<Record<string, Answer>>>(query, variables));
-    return answer as Answer;
-  }
-
-  /** The same for several fields. */
-  async askAll<Data extends object>(query: string, variables: object = {}): Promise<Data> {
+  async ask<Answer>(query: string, variables: object = {}): Promise<Answer> {
     if (MAKES_SECRET.test(query)) await this.requireKey(await this.form());
-    return operate(this.#parts.pipeline, { c: this.c, admitted: this.#admitted }, { query, variables });
+    const by = { c: this.c, admitted: this.#admitted };
+    const data = await operate<Readonly<Record<string, Answer>>>(this.#parts.pipeline, by, { query, variables });
+    return Object.values(data)[0] as Answer;
   }
 
   /** Shows a page. @param title without the name of the program */

@@ -428,9 +428,7 @@ export class Edges implements Follower {
     const now = performance.now();
     if (current?.cursor === after && current.times === told.times && current.at >= now - CURRENT_MS)
       return { cursor: after, rows: [], gone: [], hasMore: false };
-    const changes = await this.#options.repository
-      .port(FEED)
-      .since(after, MAX_CHANGES, this.#changedByHand(edge.taken));
+    const changes = await this.changesAfter(after, edge.taken);
     if (changes?.cursor === after) edge.current = { cursor: after, times: told.times, at: now };
     return changes;
   }

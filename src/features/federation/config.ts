@@ -67,8 +67,7 @@ function secondsWithin(least: number, most: number, message: string) {
   return v.pipe(v.string(message), json(DURATION), read);
 }
 
-const filled = (pattern: Record<string, unknown> = {}) =>
-  textWith((given) => (given.trim() === '' ? 'is empty.' : undefined), pattern);
+const filled = textWith((given) => (given.trim() === '' ? 'is empty.' : undefined), {});
 
 const preset = textWith((given) =>
   Object.hasOwn(PRESETS, given)
@@ -116,7 +115,7 @@ function issuerOf(context: SectionContext) {
       'Address of its keys, or { file: … }.',
       { otherwise: 'from its metadata' },
     ),
-    audience: optional(filled(), 'The "aud" of its tokens.', { otherwise: 'publicUrl' }),
+    audience: optional(filled, 'The "aud" of its tokens.', { otherwise: 'publicUrl' }),
     algorithms: optional(
       list(
         textWith(

@@ -131,28 +131,35 @@ function tooLarge(): Error {
   return new Error(`The upstream sent more than ${MAX_ANSWER_BYTES} bytes that must be filtered at once.`);
 }
 
-/** Changes a body as a whole. */
-class WholeFilter extends Transform {
-  readonly #change: (text: string) => string;
-  readonly #most: number;
-  readonly #isNeeded: boolean;
-  #chunks: Buffer[] | undefined = [];
-  #size = 0;
+/** Changes text in a body. */
+abstract class TextFilter extends Transform {
+  protected readonly change: (text: string) => string;
+  protected readonly most: number;
+  protected readonly isNeeded: boolean;
 
-  /** @param isNeeded whether one that is larger breaks off; it passes as it is otherwise */
+  /**
+   * @param most bytes that are changed at once
+   * @param isNeeded whether more of them break off the body; they pass unchanged otherwise
+   */
   constructor(change: (text: string) => string, most: number, isNeeded: boolean) {
     super();
-    this.#change = change;
-    this.#most = most;
-    this.#isNeeded = isNeeded;
+    this.change = change;
+    this.most = most;
+    this.isNeeded = isNeeded;
   }
+}
+
+/** Changes a body as a whole. */
+class WholeFilter extends TextFilter {
+  #chunks: Buffer[] | undefined = [];
+  #size = 0;
 
   override _transform(chunk: Buffer, _encoding: string, done: Done): void {
     if (!this.#chunks) return done(null, chunk);
     this.#size += chunk.length;
     this.#chunks.push(chunk);
-    if (this.#size <= this.#most) return done(null);
-    if (this.#isNeeded) return done(tooLarge());
+    if (this.#size <= this.most) return done(null);
+    if (this.isNeeded) return done(tooLarge());
     const passed = Buffer.concat(this.#chunks);
     this.#chunks = undefined;
     return done(null, passed);
@@ -162,7 +169,7 @@ class WholeFilter extends Transform {
     trying(done, () => {
       const bytes = Buffer.concat(this.#chunks ?? []);
       const text = bytes.toString();
-      const changed = this.#change(text);
+      const changed = this.change(text);
       return changed === text ? bytes : Buffer.from(changed);
     });
   }
@@ -172,23 +179,12 @@ class WholeFilter extends Transform {
 const LINE_END = /\r\n|\n|\r/;
 
 /** Changes the data of the events of a stream, one after the other (HTML, "Server-sent events"). */
-class EventFilter extends Transform {
-  readonly #change: (text: string) => string;
-  readonly #most: number;
-  readonly #isNeeded: boolean;
+class EventFilter extends TextFilter {
   /** The part of an event that has arrived. */
   #pieces: Buffer[] = [];
   #size = 0;
   #isAtLineStart = true;
   #isAfterReturn = false;
-
-  /** @param isNeeded whether the stream breaks off with an event that is larger; that passes as it is otherwise */
-  constructor(change: (text: string) => string, most: number, isNeeded: boolean) {
-    super();
-    this.#change = change;
-    this.#most = most;
-    this.#isNeeded = isNeeded;
-  }
 
   override _transform(chunk: Buffer, _encoding: string, done: Done): void {
     trying(done, () => {
@@ -196,7 +192,7 @@ class EventFilter extends Transform {
       for (let at = 0; at < chunk.length; at += 1) {
         if (!this.#endsEvent(chunk[at]!)) continue;
         const bytes = Buffer.concat([...this.#pieces, chunk.subarray(from, at + 1)]);
-        const isPassing = this.#size > this.#most;
+        const isPassing = this.#size > this.most;
         this.#pieces = [];
         this.#size = 0;
         from = at + 1;
@@ -205,8 +201,8 @@ class EventFilter extends Transform {
       const rest = chunk.subarray(from);
       this.#pieces.push(rest);
       this.#size += rest.length;
-      if (this.#size <= this.#most) return undefined;
-      if (this.#isNeeded) throw tooLarge();
+      if (this.#size <= this.most) return undefined;
+      if (this.isNeeded) throw tooLarge();
       return Buffer.concat(this.#pieces.splice(0));
     });
   }
@@ -240,7 +236,7 @@ class EventFilter extends Transform {
     const isData = (line: string) => line === 'data' || line.startsWith('data:');
     const data = lines.filter(isData).map((line) => line.slice('data:'.length).replace(/^ /, ''));
     const text = data.join('\n');
-    const changed = data.length === 0 ? text : this.#change(text);
+    const changed = data.length === 0 ? text : this.change(text);
     if (changed === text) return bytes;
     const others = lines.filter((line) => line !== '' && !isData(line));
     // A final carriage return may be the first half of a line break.

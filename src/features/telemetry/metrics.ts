@@ -55,7 +55,7 @@ export class Metrics {
     this.storeTimer = addStoreMetrics(registry);
     addKeyMetrics(registry, this.#inUse);
     const version = packageVersion();
-    addGauge(registry, {
+    addRead(registry, 'gauge', {
       name: 'svc_api_build_info',
       help: 'The version of svc-api, with the value 1.',
       labelNames: ['version'],
@@ -73,7 +73,6 @@ export class Metrics {
       const { kind, labels: labelNames = [], ...metric } = added;
       if (this.#registry.getSingleMetric(metric.name))
         throw invalidFeature(feature, `Its metric "${metric.name}" has the name of another one. Rename it.`);
-      const add = kind === 'counter' ? addCounter : addGauge;
       let isFailing = false;
       const read = async () => {
         try {
@@ -86,7 +85,7 @@ export class Metrics {
           return [];
         }
       };
-      add(this.#registry, { ...metric, labelNames, read });
+      addRead(this.#registry, kind, { ...metric, labelNames, read });
     }
   }
 
@@ -151,36 +150,24 @@ interface ReadMetric {
   readonly read: () => Iterable<Value> | Promise<Iterable<Value>>;
 }
 
-/** Adds a counter whose value is read on each scrape. */
-function addCounter(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
-  const counter = new Counter({
+/** Adds a counter or a gauge whose values are read on each scrape. */
+function addRead(
+  registry: Registry,
+  kind: 'counter' | 'gauge',
+  { labelNames = [], read, ...described }: ReadMetric,
+): void {
+  const metric: Counter | Gauge = new (kind === 'counter' ? Counter : Gauge)({
     ...described,
     labelNames,
     registers: [],
     async collect() {
       const values = await read();
-      if (labelNames.length > 0) this.reset();
-      else this.remove();
-      for (const [value, labels = {}] of values) this.inc(labels, value);
+      if (labelNames.length > 0) metric.reset();
+      else metric.remove();
+      for (const [value, labels = {}] of values) metric.inc(labels, value);
     },
   });
-  registry.registerMetric(counter);
-}
-
-/** The same for a gauge. */
-function addGauge(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
-  const gauge = new Gauge({
-    ...described,
-    labelNames,
-    registers: [],
-    async collect() {
-      const values = await read();
-      if (labelNames.length > 0) this.reset();
-      else this.remove();
-      for (const [value, labels = {}] of values) this.set(labels, value);
-    },
-  });
-  registry.registerMetric(gauge);
+  registry.registerMetric(metric);
 }
 
 /** The values of a metric of a feature. @throws Error for one that prom-client refuses; if they take too long */
@@ -275,7 +262,7 @@ class RequestMetrics implements RequestWatcher {
   #inFlight = 0;
 
   constructor(registry: Registry) {
-    addCounter(registry, {
+    addRead(registry, 'counter', {
       name: 'svc_api_requests_total',
       help: 'Finished requests by endpoint and status, except where the client left before the answer.',
       labelNames: ['endpoint', 'code'],
@@ -284,7 +271,7 @@ class RequestMetrics implements RequestWatcher {
           Array.from(codes, ([code, count]): Value => [count, { endpoint, code }]),
         ),
     });
-    addCounter(registry, {
+    addRead(registry, 'counter', {
       name: 'svc_api_upstream_requests_total',
       help: 'Requests passed on, by upstream of svc-api.yaml and status, except where the client left before the answer.',
       labelNames: ['upstream', 'code'],
@@ -293,14 +280,14 @@ class RequestMetrics implements RequestWatcher {
           Array.from(codes, ([code, count]): Value => [count, { upstream, code }]),
         ),
     });
-    addGauge(registry, {
+    addRead(registry, 'gauge', {
       name: 'svc_api_upstream_failing',
       help: '1 if the latest request to an upstream got 502 or 504, otherwise 0.',
       labelNames: ['upstream'],
       aggregator: 'max',
       read: () => Array.from(this.#upstreams, ([upstream, { isFailing }]): Value => [isFailing ? 1 : 0, { upstream }]),
     });
-    addCounter(registry, {
+    addRead(registry, 'counter', {
       name: 'svc_api_graphql_operations_total',
       help: 'GraphQL operations by type, and with or without errors.',
       labelNames: ['type', 'outcome'],
@@ -309,7 +296,7 @@ class RequestMetrics implements RequestWatcher {
           Object.entries(outcomes).map(([outcome, count]): Value => [count, { type, outcome }]),
         ),
     });
-    addGauge(registry, {
+    addRead(registry, 'gauge', {
       name: 'svc_api_requests_in_flight',
       help: 'Requests in progress.',
       read: () => [[this.#inFlight]],
@@ -368,7 +355,7 @@ export function addStoreMetrics(registry: Registry) {
     bounds: STORE_SECONDS,
   });
   const errors = { find: 0, read: 0, write: 0 };
-  addCounter(registry, {
+  addRead(registry, 'counter', {
     name: 'svc_api_store_errors_total',
     help: 'Operations of the store that failed.',
     labelNames: ['operation'],
@@ -396,7 +383,7 @@ function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
 }
 
 function addChecks(registry: Registry, inUse: KeysInUse): void {
-  addCounter(registry, {
+  addRead(registry, 'counter', {
     name: 'svc_api_key_checks_total',
     help: 'Checks of secrets: hit (in memory), miss (store queried), or refused.',
     labelNames: ['result', 'reason'],
@@ -410,12 +397,12 @@ function addChecks(registry: Registry, inUse: KeysInUse): void {
       ];
     },
   });
-  addGauge(registry, {
+  addRead(registry, 'gauge', {
     name: 'svc_api_verified_keys',
     help: 'Accepted secrets in memory.',
     read: () => [[inUse.keys?.authenticator.remembered ?? 0]],
   });
-  addCounter(registry, {
+  addRead(registry, 'counter', {
     name: 'svc_api_verified_keys_evicted_total',
     help: 'Accepted secrets dropped from memory for others: see server.maxVerifiedKeys.',
     read: () => [[inUse.keys?.authenticator.counts.evicted ?? 0]],
@@ -423,17 +410,17 @@ function addChecks(registry: Registry, inUse: KeysInUse): void {
 }
 
 function addLimits(registry: Registry, inUse: KeysInUse): void {
-  addCounter(registry, {
+  addRead(registry, 'counter', {
     name: 'svc_api_limited_requests_total',
     help: 'Requests refused because a limit of their key was used up.',
     read: () => [[inUse.keys?.limiter.counts.refused ?? 0]],
   });
-  addCounter(registry, {
+  addRead(registry, 'counter', {
     name: 'svc_api_limit_leases_total',
     help: 'Leases of limits requested from the store, or received.',
     read: () => [[inUse.keys?.limiter.counts.leases ?? 0]],
   });
-  addGauge(registry, {
+  addRead(registry, 'gauge', {
     name: 'svc_api_limited_keys',
     help: 'Recently used keys with limits.',
     read: () => [[inUse.keys?.limiter.size ?? 0]],
@@ -443,7 +430,7 @@ function addLimits(registry: Registry, inUse: KeysInUse): void {
 function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
   const counter = new KeyCounter(async () => inUse.keys!.store.countKeys());
   const latest = async () => (inUse.counts && inUse.keys ? counter.latest() : undefined);
-  addGauge(registry, {
+  addRead(registry, 'gauge', {
     name: 'svc_api_keys',
     help: 'Keys in the store by status, counted within the last minutes.',
     labelNames: ['status'],
@@ -456,7 +443,7 @@ function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
       ]);
     },
   });
-  addGauge(registry, {
+  addRead(registry, 'gauge', {
     name: 'svc_api_next_key_expiry_timestamp_seconds',
     help: 'Unix time when the next active key expires; absent if none does.',
     aggregator: 'max',
@@ -465,7 +452,7 @@ function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
       return nextExpiry === null ? [] : [[nextExpiry / 1000]];
     },
   });
-  addGauge(registry, {
+  addRead(registry, 'gauge', {
     name: 'svc_api_unwritten_uses',
     help: 'Uses of keys that are not written to the store yet.',
     read: () => [[inUse.keys?.unwrittenUses ?? 0]],

@@ -20,7 +20,6 @@ import { Parameters } from '../../consent/oauth/oauth-error.ts';
 import type { ConsentParts } from '../../consent/oauth/parts.ts';
 import { OAUTH_PATHS } from '../../consent/oauth/paths.ts';
 import type { Principal } from '../../../keys/authorization/index.ts';
-import type { ApprovedConsent } from '../../consent/consent.ts';
 import type { ConsentChoice } from '../../consent/approval.ts';
 import { hostOfClient, isSelfRegistered } from '../../consent/clients.ts';
 import { redirectTo } from '../../consent/redirects.ts';
@@ -48,7 +47,7 @@ import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { createsKeys, wordsOfScope } from '../permission-meanings.ts';
 import { CreatesKeys } from '../permission-words.tsx';
 import { Message, Panel } from '../parts/layout.tsx';
-import { Done, Fact, Problem, Time, titleOf } from '../parts/notice.tsx';
+import { Done, Fact, LinkButton, Problem, Time, titleOf } from '../parts/notice.tsx';
 import { SignInFailed } from '../../people/failure.ts';
 import { startOf } from '../provider-way.ts';
 import { sendPage, type Visit } from '../visit.tsx';
@@ -231,17 +230,16 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
       const principal = visit ? visit.principal : await principalIn(c, form, { check: parts.check, problem });
       const choice = { ...grantsIn(chosen), ...(visit ? await endFor(visit, form) : endIn(chosen)) };
       await visit?.requireKey(form);
-      return await approved(c, door, await consent.approve(request, choice, principal), visit);
+      const { request: approved, code } = await consent.approve(request, choice, principal);
+      if (approved.redirect) return sendBack(c, approved.redirect, { code: code! });
+      const content = <AgreedPage request={approved} visit={visit} />;
+      return await show(c, door, { title: 'Approved', visit, content });
     } catch (error) {
       if (isKeysError(error) && error.code === 'REQUEST_DECIDED') throw error;
       const refused = refusalOf(c, error, failures);
       const expiry = { expiry: form.get('expiry') ?? '', date: form.get('date') ?? '' };
       return showDecision(c, door, { ...asked, visit, chosen: { ...chosen, expiry }, refused });
     }
-  };
-  const approved = async (c: Context, door: Door, { request, code }: ApprovedConsent, visit?: Visit) => {
-    if (request.redirect) return sendBack(c, request.redirect, { code: code! });
-    return show(c, door, { title: 'Approved', visit, content: <AgreedPage request={request} visit={visit} /> });
   };
   /** Counts attempts before anything is read, so that codes cannot be guessed. */
   const countCode = (c: Context) => consent.count('code', originOf(c, parts));
@@ -438,9 +436,9 @@ function DecisionPage({
       {refused && refused.field !== 'expiry' && <Problem>{refused.message}</Problem>}
       {signIn && (
         <p>
-          <a class="button primary" href={signIn.href}>
+          <LinkButton kind="primary" to={signIn.href}>
             Sign in with {signIn.host}
-          </a>
+          </LinkButton>
         </p>
       )}
       {!mayAgree && <Problem>You cannot approve this: {means.grantable.reason}</Problem>}

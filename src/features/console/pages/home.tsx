@@ -1,11 +1,11 @@
 import type { Pages, Visit } from '../visit.tsx';
-import { formatNumber, formatTotal, KeyLink, Time } from '../parts/notice.tsx';
+import { formatNumber, formatTotal, KeyLink, LinkButton, Time } from '../parts/notice.tsx';
 import { Card, Panel } from '../parts/layout.tsx';
 import { barsOf, firstStart, type PeriodCounts, totalsOf, UsePlot } from '../parts/plot.tsx';
 import type { CountedKeys, ShownKey } from './key/shown-key.ts';
 import type { Request } from './requests.tsx';
 import { askPeriods } from './key/usage.tsx';
-import { type Health, HEALTH_FIELDS, troublesOf } from './service.tsx';
+import { askChecks } from './service.tsx';
 
 const DAY_MS = 86_400_000;
 /** Keys that expire within this many days are listed as "expiring soon". */
@@ -35,7 +35,6 @@ const USE_OF_ALL = `query Use($from: DateTime!) {
 const REQUESTS = `query OpenRequests {
   consentRequests(first: ${MAX_REQUESTS}) { clientName createdAt status }
 }`;
-const HEALTH = `query HomeHealth { health { ${HEALTH_FIELDS} } }`;
 const HIDDEN = `query HiddenRoutes { routes(first: 100) { edges { node { hiddenBy } } } }`;
 const LEAKS = `query Leaks($since: DateTime!) {
   auditLog(first: ${SHOWN}, action: LEAK, since: $since) { edges { node { keyName } } }
@@ -109,8 +108,9 @@ async function askTroubles(visit: Visit): Promise<readonly Trouble[] | undefined
 
 async function askHealth(visit: Visit): Promise<Trouble[] | undefined> {
   if (!visit.may('INFO:READ_ANY')) return undefined;
-  const health = await visit.ask<Health>(HEALTH);
-  return troublesOf(health).map(({ what, state, remedy }) => ({ what: `${what}: ${state}`, remedy, path: 'health' }));
+  return (await askChecks(visit))
+    .filter(({ isWell }) => !isWell)
+    .map(({ what, state, remedy }) => ({ what: `${what}: ${state}`, remedy, path: 'health' }));
 }
 
 async function askHiddenRoutes(visit: Visit): Promise<Trouble[] | undefined> {
@@ -143,9 +143,9 @@ function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
       <div class="head">
         <h1>Home</h1>
         {visit.mayCreate && (
-          <a class="button primary" href={`${root}keys/new`}>
+          <LinkButton kind="primary" to={`${root}keys/new`}>
             New key
-          </a>
+          </LinkButton>
         )}
       </div>
       {troubles !== undefined && troubles.length > 0 && <Troubles root={root} troubles={troubles} />}

@@ -13,6 +13,7 @@ import {
   formatNumber,
   formatTotal,
   type KeyStatus,
+  LinkButton,
   PersonNote,
   Problem,
   Status,
@@ -220,9 +221,9 @@ function show(
           {page && <span class="count">{formatTotal(page)}</span>}
         </div>
         {visit.mayCreate && (
-          <a class="button primary" href={`${root}keys/new`}>
+          <LinkButton kind="primary" to={`${root}keys/new`}>
             New key
-          </a>
+          </LinkButton>
         )}
       </div>
       <FilterForm root={root} asked={asked} roles={roles} />
@@ -276,9 +277,9 @@ function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; 
       {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
       <button>Search</button>
       {isNarrowed(asked) && (
-        <a class="button quiet" href={withQuery(`${root}keys`, { sort: asked.sort, order: asked.order })}>
+        <LinkButton kind="quiet" to={withQuery(`${root}keys`, { sort: asked.sort, order: asked.order })}>
           Clear
-        </a>
+        </LinkButton>
       )}
     </form>
   );

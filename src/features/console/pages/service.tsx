@@ -1,15 +1,11 @@
 import { Fact, Time } from '../parts/notice.tsx';
-import type { Pages } from '../visit.tsx';
+import type { Pages, Visit } from '../visit.tsx';
 
-/** Fields about the state of the service and its key store. */
-export const HEALTH_FIELDS = 'storeKind storeAnswers answeredInMs hearsChanges clockBehind';
-const HEALTH = `{
-  health { ${HEALTH_FIELDS} }
-  info { version startedAt runtime platform }
-}`;
+const HEALTH = 'query Health { health { storeKind storeAnswers answeredInMs hearsChanges clockBehind } }';
+const INFO = 'query Info { info { version startedAt runtime platform } }';
 
 /** See `Health` of the schema. */
-export interface Health {
+interface Health {
   readonly storeKind: 'SQLITE' | 'POSTGRESQL';
   readonly storeAnswers: boolean;
   readonly answeredInMs: number | null;
@@ -17,9 +13,12 @@ export interface Health {
   readonly clockBehind: number;
 }
 
-interface Answer {
-  health: Health;
-  info: { version: string; startedAt: string; runtime: string; platform: string };
+/** See `Info` of the schema. */
+interface Info {
+  readonly version: string;
+  readonly startedAt: string;
+  readonly runtime: string;
+  readonly platform: string;
 }
 
 const STORES = { SQLITE: 'SQLite', POSTGRESQL: 'PostgreSQL' } as const;
@@ -27,7 +26,7 @@ const STORES = { SQLITE: 'SQLite', POSTGRESQL: 'PostgreSQL' } as const;
 /** Adds the page with the state of the service and its key store. */
 export function addHealth(pages: Pages): void {
   pages.get('health', async (visit) => {
-    const { health, info } = await visit.askAll<Answer>(HEALTH);
+    const [checks, info] = await Promise.all([askChecks(visit), visit.ask<Info>(INFO)]);
     return visit.page(
       'Health',
       <>
@@ -40,7 +39,7 @@ export function addHealth(pages: Pages): void {
             </tr>
           </thead>
           <tbody>
-            {checksOf(health).map(({ what, isWell, state, remedy }) => (
+            {checks.map(({ what, isWell, state, remedy }) => (
               <tr>
                 <th scope="row">{what}</th>
                 <td>
@@ -74,7 +73,9 @@ interface Check {
   readonly remedy: string;
 }
 
-function checksOf({ storeKind, storeAnswers, answeredInMs, hearsChanges, clockBehind }: Health): Check[] {
+/** Checks the service and its key store. @throws OperationFailed */
+export async function askChecks(visit: Visit): Promise<Check[]> {
+  const { storeKind, storeAnswers, answeredInMs, hearsChanges, clockBehind } = await visit.ask<Health>(HEALTH);
   return [
     {
       what: `Key store, ${STORES[storeKind]}`,
@@ -96,11 +97,6 @@ function checksOf({ storeKind, storeAnswers, answeredInMs, hearsChanges, clockBe
       remedy: "Correct the machine's clock: it decides when keys expire.",
     },
   ];
-}
-
-/** The checks that found a problem. */
-export function troublesOf(health: Health): readonly Check[] {
-  return checksOf(health).filter(({ isWell }) => !isWell);
 }
 
 const LIMITS = `{

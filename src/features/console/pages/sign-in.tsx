@@ -5,7 +5,7 @@ import type { Assets } from '../assets.ts';
 import type { SeenOrigin } from '../../sessions/index.ts';
 import type { SessionAuth } from '../session-auth.ts';
 import { Message, Panel, toConsole } from '../parts/layout.tsx';
-import { Problem } from '../parts/notice.tsx';
+import { LinkButton, Problem } from '../parts/notice.tsx';
 import { addProviderWay, startOf } from '../provider-way.ts';
 import { seeOther, sendPage } from '../visit.tsx';
 
@@ -191,9 +191,9 @@ export function SignInForm({
       {problem !== undefined && <Problem>{problem}</Problem>}
       {provider !== undefined && (
         <p>
-          <a class="button primary" href={startOf(action, back.name, back.value)} data-next>
+          <LinkButton kind="primary" to={startOf(action, back.name, back.value)} data-next>
             Sign in with {provider}
-          </a>
+          </LinkButton>
         </p>
       )}
       <form method="post" action={action} class="stack">

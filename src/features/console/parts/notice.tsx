@@ -1,4 +1,4 @@
-import type { Child } from 'hono/jsx';
+import type { Child, JSX } from 'hono/jsx';
 import { relativeTime } from '../../../keys/basics/index.ts';
 import type { Person } from '../../people/people.ts';
 
@@ -71,9 +71,14 @@ export function Fact({ name, children }: { name: string; children?: Child }) {
 }
 
 /** A link that looks like a button. */
-export function LinkButton({ to, children }: { to: string; children?: Child }) {
+export function LinkButton({
+  to,
+  kind,
+  children,
+  ...attributes
+}: { to: string; kind?: 'primary' | 'danger' | 'quiet'; children?: Child } & JSX.IntrinsicElements['a']) {
   return (
-    <a class="button" href={to}>
+    <a class={kind ? `button ${kind}` : 'button'} href={to} {...attributes}>
       {children}
     </a>
   );

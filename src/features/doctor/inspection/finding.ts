@@ -106,10 +106,14 @@ export async function checked(check: string, inspect: () => Promise<Finding[]>):
 }
 
 /** The finding for an error, whose message has the remedy. */
-export function failureBy(check: string, error: unknown, remedy = 'See the page of its code'): Finding {
+export function failureBy(check: string, error: unknown): Finding {
   if (!isKeysError(error)) {
     const reason = error instanceof Error ? printable(error.message, 200) : 'unknown';
     return failure(check, `It failed unexpectedly: ${reason}.`, 'Run it again with LOG_LEVEL=debug.');
   }
-  return failure(check, error.message, `${remedy}, ${error.code}: docs/errors.md#${error.code.toLowerCase()}.`);
+  return failure(
+    check,
+    error.message,
+    `See the page of its code, ${error.code}: docs/errors.md#${error.code.toLowerCase()}.`,
+  );
 }

@@ -2,7 +2,7 @@ import { AUDIT_ACTIONS } from '../../../../keys/audit/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { AuditEntries } from '../../parts/audit-entries.tsx';
 import { FilterChoice, FilterField } from '../../parts/field.tsx';
-import { Empty, exactTime, Problem, wordsOfCode } from '../../parts/notice.tsx';
+import { Empty, exactTime, LinkButton, Problem, wordsOfCode } from '../../parts/notice.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
 import { addExport, askLog, type LogPage, MAX_EXPORTED } from './export.ts';
 import { addressOf, fieldTime, type Filter, filterIn, type FilterTimes, timesOf } from './filter.ts';
@@ -104,12 +104,12 @@ function ExportLinks({ root, filter }: { root: string; filter: Filter }) {
   const title = `Up to ${MAX_EXPORTED.toLocaleString('en')} of the newest matching entries`;
   return (
     <div class="actions">
-      <a class="button" href={addressOf(root, filter, { format: 'csv' }, '/export')} title={title} download>
+      <LinkButton to={addressOf(root, filter, { format: 'csv' }, '/export')} title={title} download>
         Export CSV
-      </a>
-      <a class="button" href={addressOf(root, filter, { format: 'jsonl' }, '/export')} title={title} download>
+      </LinkButton>
+      <LinkButton to={addressOf(root, filter, { format: 'jsonl' }, '/export')} title={title} download>
         Export JSON lines
-      </a>
+      </LinkButton>
     </div>
   );
 }
@@ -173,9 +173,9 @@ function FilterForm({ root, filter }: { root: string; filter: Filter }) {
       <div class="actions">
         <button>Filter</button>
         {Object.values(filter).some((value) => value !== '') && (
-          <a class="button quiet" href={`${root}audit-log`}>
+          <LinkButton kind="quiet" to={`${root}audit-log`}>
             Clear
-          </a>
+          </LinkButton>
         )}
       </div>
     </form>

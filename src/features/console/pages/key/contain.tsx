@@ -34,7 +34,7 @@ export function addContainment(pages: Pages): void {
     return visit.done(
       'Contained',
       <Panel width="medium" title="Contained" back={wayBack(visit, done)}>
-        <Done>{summaryOf(done)}. If a key has lost its only secret, rotate it before you enable it.</Done>
+        <Done>{countsOf(done, false)}. If a key has lost its only secret, rotate it before you enable it.</Done>
         <ChangedKeys visit={visit} contained={done} />
       </Panel>,
     );
@@ -79,7 +79,8 @@ function showPlan(visit: Visit, plan: Contained): Promise<Response> {
     <Panel width="medium" title={`Contain ${plan.name}?`} back={back}>
       <Warning>
         Use this if the key leaked. It disables the key with all its child keys, and undoes their changes to other keys.
-        Anything that uses these keys may stop working. {!isEmpty && <strong>{`This will ${planOf(plan)}.`}</strong>}
+        Anything that uses these keys may stop working.{' '}
+        {!isEmpty && <strong>{`This will ${countsOf(plan, true)}.`}</strong>}
         {plan.changes.some(({ keyId }) => visit.principal.chain.keys.some(({ id }) => id === keyId)) &&
           ' Your own key is among them: you may be signed out.'}
       </Warning>
@@ -102,36 +103,17 @@ function wayBack({ root }: Visit, { exists, keyId, name }: Contained) {
   return exists ? { to: `${root}keys/${keyId}`, name } : { to: `${root}keys`, name: 'All keys' };
 }
 
-/** Summary of the changes in numbers. */
-function summaryOf(done: Contained): string {
-  return inParts(done, {
-    disabled: (keys) => `${keys} disabled`,
-    others: (keys) => `${keys} changed in other ways`,
-    requests: (requests) => `${requests} cancelled`,
-  });
-}
-
-/** The plan as the end of a sentence that begins with "this will". */
-function planOf(plan: Contained): string {
-  return inParts(plan, {
-    disabled: (keys) => `disable ${keys}`,
-    others: (keys) => `change ${keys} in other ways`,
-    requests: (requests) => `cancel ${requests}`,
-  });
-}
-
-function inParts(
-  { changes, requests }: Contained,
-  say: Readonly<Record<'disabled' | 'others' | 'requests', (counted: string) => string>>,
-): string {
-  const disabled = changes.filter(isDisabled).length;
-  const others = changes.filter((change) => !isOnlyDisabled(change)).length;
+/** Numbers of the changes, once made, or as the end of a sentence that begins with "this will". */
+function countsOf({ changes, requests }: Contained, isPlan: boolean): string {
+  const [disabled, others] = [changes.filter(isDisabled), changes.filter((change) => !isOnlyDisabled(change))];
+  const [keys, otherKeys] = [formatCount(disabled.length, 'key'), formatCount(others.length, 'key')];
+  const cancelled = formatCount(requests.length, 'request');
   const parts = [
-    ...(disabled > 0 ? [say.disabled(formatCount(disabled, 'key'))] : []),
-    ...(others > 0 ? [say.others(formatCount(others, 'key'))] : []),
-    ...(requests.length > 0 ? [say.requests(formatCount(requests.length, 'request'))] : []),
+    disabled.length > 0 && (isPlan ? `disable ${keys}` : `${keys} disabled`),
+    others.length > 0 && (isPlan ? `change ${otherKeys} in other ways` : `${otherKeys} changed in other ways`),
+    requests.length > 0 && (isPlan ? `cancel ${cancelled}` : `${cancelled} cancelled`),
   ];
-  return parts.join(', ');
+  return parts.filter(Boolean).join(', ');
 }
 
 type ContainedChange = Contained['changes'][number];

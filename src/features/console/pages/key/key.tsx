@@ -108,14 +108,14 @@ function KeyHead({ here }: { here: KeyVisit }) {
           <Switch here={here} />
           {visit.mayCreate && <LinkButton to={`${visit.root}keys/new?from=${shown.id}`}>Duplicate</LinkButton>}
           {rights.may('CONTAIN') && (
-            <a class="button danger" href={`${base}/contain`}>
+            <LinkButton kind="danger" to={`${base}/contain`}>
               Contain
-            </a>
+            </LinkButton>
           )}
           {rights.may('DELETE') && (
-            <a class="button danger" href={`${base}/delete`}>
+            <LinkButton kind="danger" to={`${base}/delete`}>
               Delete
-            </a>
+            </LinkButton>
           )}
         </div>
       </div>

@@ -2,7 +2,7 @@ import { restrictionTexts } from '../../../../keys/key/index.ts';
 import { withoutIncluded } from '../../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Card } from '../../parts/layout.tsx';
-import { formatCount, KeyLink, Status, Time, LastUse } from '../../parts/notice.tsx';
+import { formatCount, KeyLink, LastUse, LinkButton, Status, Time } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import type { Visit } from '../../visit.tsx';
 import type { CountedKeys, ParentKey, ShownKey } from './shown-key.ts';
@@ -64,9 +64,9 @@ export function TreeSection({ here, children }: { here: KeyVisit; children: Chil
   const { shown, visit, rights, base } = here;
   if (shown.ancestors.length === 0 && shown.branch.count === 0) return null;
   const contain = rights.may('CONTAIN') && shown.branch.count > 0 && (
-    <a class="button danger" href={`${base}/contain`}>
+    <LinkButton kind="danger" to={`${base}/contain`}>
       Contain…
-    </a>
+    </LinkButton>
   );
   return (
     <Card id="tree" title="Created by and child keys" aside={contain}>

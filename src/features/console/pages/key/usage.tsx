@@ -3,10 +3,10 @@ import {
   type Permission,
   PermissionSet,
   type ResourceActions,
+  withoutIncluded,
 } from '../../../../keys/permissions/index.ts';
 import { OperationFailed, orFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
-import { withoutIncluded } from '../../../../keys/permissions/index.ts';
 import { HiddenFields } from '../../parts/field.tsx';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Card, Panel } from '../../parts/layout.tsx';

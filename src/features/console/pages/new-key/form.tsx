@@ -13,7 +13,7 @@ import { redactSecrets } from '../../../../keys/secret/index.ts';
 import { accessField } from '../../access-levels.ts';
 import { KeySum } from '../../key-sum.tsx';
 import { type ChosenGrants, chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { FixFields, Problem, Warning } from '../../parts/notice.tsx';
+import { FixFields, LinkButton, Problem, Warning } from '../../parts/notice.tsx';
 import {
   inputOfTexts,
   type KeyTexts,
@@ -208,9 +208,9 @@ export function NewKeyForm({
             <button class="primary" name="step" value="preview">
               Preview
             </button>
-            <a class="button quiet" href={`${root}keys`}>
+            <LinkButton kind="quiet" to={`${root}keys`}>
               Cancel
-            </a>
+            </LinkButton>
           </p>
           <p class="help">You can check everything before the key is created.</p>
         </div>
