@@ -5,25 +5,6 @@ import { checkAllow, describeAllow, describeExplanation, explain, neededFor } fr
 import { parseRequest, preflightOf } from './request.ts';
 import type { Match, Route, Router } from './router.ts';
 
-/** The routes, and decisions about requests by them. */
-interface RouteExplainer {
-  /** True if there is a file of configuration. */
-  readonly isConfigured: boolean;
-  readonly count: number;
-  /** So many routes, after so many that are left out. */
-  list(leftOut: number, most: number): ExplainedRoute[];
-  /** The numbers of the routes that take all requests of a route; empty if some requests reach it. */
-  hiddenBy(number: number): readonly number[];
-  /** The access of a key by a route; undefined if there is no such route. @param permissions undefined for a refused key */
-  accessTo(number: number, permissions: PermissionSet | undefined): RouteAccess | undefined;
-  /**
-   * Explains a decision about a request. Nothing is sent.
-   * @param caller the holder of its key; undefined without a key
-   * @throws KeysError INPUT_INVALID if it is not a request
-   */
-  explain(request: AskedRequest, caller: RouteCaller | undefined): ExplainedRequest;
-}
-
 /** A request as it was typed. */
 interface AskedRequest {
   readonly method: string;
@@ -80,40 +61,60 @@ interface ExplainedRequest {
 /** Maximum number of other routes named, of each kind, since there can be thousands. */
 const MAX_OTHERS = 20;
 
-/** Explains routes. @param isConfigured true if there is a file of configuration */
-export function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
-  const { routes } = router;
-  return {
-    isConfigured,
-    count: routes.length,
-    list: (leftOut, most) =>
-      routes.slice(leftOut, leftOut + most).map((route, index) => explained({ route, index: leftOut + index })),
-    hiddenBy: (number) => router.findCover(number - 1).map((index) => index + 1),
-    accessTo: (number, permissions) => {
-      const route = routes[number - 1];
-      return route && accessTo(route, permissions);
-    },
-    explain: ({ method, url, preflight }, caller) => {
-      const parsed = parseRequest(method, url);
-      if ('refusal' in parsed) throw new KeysError('INPUT_INVALID', parsed.refusal);
-      const request = preflight ? preflightOf(parsed.value) : parsed.value;
-      const permissions = caller?.status === 'ACTIVE' ? caller.permissions : undefined;
-      const explanation = explain(router, request, permissions, MAX_OTHERS);
-      const { decision, otherCaseOf, others, otherMethods } = explanation;
-      return {
-        outcome: ({ allowed: 'ALLOWED', refused: 'REFUSED', forbidden: 'FORBIDDEN' } as const)[decision.outcome],
-        reason: describeExplanation(explanation, caller),
-        request: explanation.request,
-        preflightFor: explanation.preflightFor,
-        route: decision.match && explained(decision.match),
-        used: 'used' in decision ? decision.used : [],
-        missing: 'missing' in decision ? decision.missing : [],
-        otherCaseOf: otherCaseOf && explained(otherCaseOf),
-        after: others.map(({ match, because }) => ({ route: explained(match), because })),
-        otherMethods: otherMethods.map(explained),
-      };
-    },
-  };
+/** The routes, and decisions about requests by them. */
+export class RouteExplainer {
+  readonly #router: Router;
+
+  constructor(router: Router) {
+    this.#router = router;
+  }
+
+  get count(): number {
+    return this.#router.routes.length;
+  }
+
+  /** So many routes, after so many that are left out. */
+  list(leftOut: number, most: number): ExplainedRoute[] {
+    const listed = this.#router.routes.slice(leftOut, leftOut + most);
+    return listed.map((route, index) => explained({ route, index: leftOut + index }));
+  }
+
+  /** The numbers of the routes that take all requests of a route; empty if some requests reach it. */
+  hiddenBy(number: number): readonly number[] {
+    return this.#router.findCover(number - 1).map((index) => index + 1);
+  }
+
+  /** The access of a key by a route; undefined if there is no such route. @param permissions undefined for a refused key */
+  accessTo(number: number, permissions: PermissionSet | undefined): RouteAccess | undefined {
+    const route = this.#router.routes[number - 1];
+    return route && accessTo(route, permissions);
+  }
+
+  /**
+   * Explains a decision about a request. Nothing is sent.
+   * @param caller the holder of its key; undefined without a key
+   * @throws KeysError INPUT_INVALID if it is not a request
+   */
+  explain({ method, url, preflight }: AskedRequest, caller: RouteCaller | undefined): ExplainedRequest {
+    const parsed = parseRequest(method, url);
+    if ('refusal' in parsed) throw new KeysError('INPUT_INVALID', parsed.refusal);
+    const request = preflight ? preflightOf(parsed.value) : parsed.value;
+    const permissions = caller?.status === 'ACTIVE' ? caller.permissions : undefined;
+    const explanation = explain(this.#router, request, permissions, MAX_OTHERS);
+    const { decision, otherCaseOf, others, otherMethods } = explanation;
+    return {
+      outcome: ({ allowed: 'ALLOWED', refused: 'REFUSED', forbidden: 'FORBIDDEN' } as const)[decision.outcome],
+      reason: describeExplanation(explanation, caller),
+      request: explanation.request,
+      preflightFor: explanation.preflightFor,
+      route: decision.match && explained(decision.match),
+      used: 'used' in decision ? decision.used : [],
+      missing: 'missing' in decision ? decision.missing : [],
+      otherCaseOf: otherCaseOf && explained(otherCaseOf),
+      after: others.map(({ match, because }) => ({ route: explained(match), because })),
+      otherMethods: otherMethods.map(explained),
+    };
+  }
 }
 
 /** A method of each kind: HEAD and OPTIONS count as GET. */

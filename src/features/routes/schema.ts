@@ -6,7 +6,7 @@ import { DEFAULT_PAGE_SIZE, KeysError, MAX_PAGE_SIZE, printable, yieldToEventLoo
 import type { ApiKey } from '../../keys/key/index.ts';
 import type { PermissionSet } from '../../keys/permissions/index.ts';
 import { formatCursor, type KeysService } from '../../keys/service/index.ts';
-import { type RouteCaller, routeExplainer } from './explainer.ts';
+import { type RouteCaller, RouteExplainer } from './explainer.ts';
 import { createRouter } from './router.ts';
 import type { QueryExplainRequestArgs, QueryResolvers, Resolvers } from './schema-types.ts';
 
@@ -21,17 +21,16 @@ const MAX_LOOKED_AT = 1000;
 
 /** The resolvers for routes. */
 export function resolvers(keys: KeysService, config: Config | undefined): Resolvers {
-  const explainer = routeExplainer(createRouter(config?.routes ?? []), config?.file !== undefined);
+  const explainer = new RouteExplainer(createRouter(config?.routes ?? []));
   const routes: QueryResolvers['routes'] = async (_, { first, after, ...named }, { principal }) => {
     const limit = first ?? ROUTES_PAGE_SIZE;
     if (limit < 0 || limit > MAX_PAGE_SIZE)
       throw badInput(`"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} routes.`);
     const leftOut = after == null ? 0 : readCursor('route', after);
-    const { isConfigured, count } = explainer;
     const { edges, pageInfo } = connectionOf(
       explainer.list(leftOut, limit),
       (route) => cursorOf('route', route),
-      leftOut + limit < count,
+      leftOut + limit < explainer.count,
     );
     const key = await findKey(named, principal);
     const permissions = key && permissionsOf(await callerOf(key));
@@ -39,8 +38,8 @@ export function resolvers(keys: KeysService, config: Config | undefined): Resolv
     return {
       pageInfo,
       edges: edges.map((edge) => ({ ...edge, ...accessTo(edge.node.number) })),
-      configured: isConfigured,
-      total: count,
+      configured: config?.file !== undefined,
+      total: explainer.count,
     };
   };
 

@@ -4,12 +4,12 @@ import { packageFolder } from '../../../version.ts';
 
 /** Addresses of the service of a template. */
 interface TemplatePlace {
-  /** The host that clients use. Default: `<service>.example.org`. */
-  readonly host?: string | undefined;
-  /** Address of the service. Default: its usual port on this machine. */
-  readonly url?: string | undefined;
-  /** The file of its credential. Default: `/run/secrets/<service>`. */
-  readonly file?: string | undefined;
+  /** The host that clients use. */
+  readonly host: string;
+  /** Address of the service; undefined for its usual port on this machine. */
+  readonly url: string | undefined;
+  /** The file of its credential; undefined for `/run/secrets/<service>`. */
+  readonly file: string | undefined;
 }
 
 const folder = () => join(packageFolder(), 'examples', 'routes');
@@ -22,10 +22,10 @@ export function templateNames(): string[] {
 }
 
 /** The file of `examples/routes` for a service, at its place. */
-export function routeTemplate(name: string, { host, url, file }: TemplatePlace = {}): string {
+export function routeTemplate(name: string, { host, url, file }: TemplatePlace): string {
   const text = readFileSync(join(folder(), `${name}.yaml`), 'utf8');
   return text
-    .replaceAll(`${name}.example.org`, (given) => host ?? given)
+    .replaceAll(`${name}.example.org`, () => host)
     .replace(/"http:\/\/127\.0\.0\.1:\d+"/, (given) => (url === undefined ? given : JSON.stringify(url)))
     .replace(`"/run/secrets/${name}"`, (given) => (file === undefined ? given : JSON.stringify(file)));
 }
