@@ -90,6 +90,8 @@ describe('the site of the documentation', () => {
     '/docs/guard.html',
     '/docs/consent.html',
     '/docs/how-to/caddy.html',
+    '/docs/library/checking.html',
+    '/docs/plugins/fields.html',
   ])
     it(
       `is accessible and fits a narrow screen at ${path}`,
