@@ -1,6 +1,5 @@
 import type { Context, Hono } from 'hono';
 import { OPERATOR } from '../../keys/authorization/index.ts';
-import { sourceOf } from '../../keys/basics/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import {
   answering,
@@ -8,6 +7,7 @@ import {
   failedForm,
   HonoHead,
   jsonReply,
+  originOf,
   readToken,
   type Reply,
   type RouteContext,
@@ -31,14 +31,19 @@ export function addLeaks(app: Hono<BearerEnv>, parts: RouteContext): void {
  */
 async function answerRevocation(c: Context, parts: RouteContext): Promise<Reply> {
   const token = (await readToken(c, 'Keys are revoked')).trim();
-  const isKnown = await revoke(c, token, parts);
-  return (isKnown ? undefined : countFailure(c, parts)) ?? jsonReply({});
+  const { address, ...source } = originOf(c, parts);
+  const isCounted = !(await revoke(c, token, address, parts)) && address !== undefined;
+  const waitUs = isCounted ? parts.failedCredentials?.add(source) : undefined;
+  return waitUs === undefined ? jsonReply({}) : tooManyFailures(waitUs);
 }
 
 /** Revokes a secret. @returns whether a key has it, or had it @throws KeysError STORE_… */
-async function revoke(c: Context, secret: string, parts: RouteContext): Promise<boolean> {
-  const { keys, refusals } = parts;
-  const address = addressOf(c, parts);
+async function revoke(
+  c: Context,
+  secret: string,
+  address: string | undefined,
+  { keys, refusals }: RouteContext,
+): Promise<boolean> {
   const { notes } = new HonoHead(c);
   const found = await keys.identify(secret, OPERATOR);
   if ('unknown' in found) {
@@ -50,15 +55,4 @@ async function revoke(c: Context, secret: string, parts: RouteContext): Promise<
   if (status !== 'ROTATED')
     await keys.feature(Leaks).revoke({ id: apiKey.id, publicId, place: 'POST /revoke', address });
   return true;
-}
-
-function addressOf(c: Context, { addresses }: RouteContext): string | undefined {
-  return addresses.of(new HonoHead(c)).address;
-}
-
-/** Counts an invalid secret. @returns the reply to send instead, after too many */
-function countFailure(c: Context, parts: RouteContext): Reply | undefined {
-  const address = addressOf(c, parts);
-  const waitUs = address === undefined ? undefined : parts.failedCredentials?.add(sourceOf(address));
-  return waitUs === undefined ? undefined : tooManyFailures(waitUs);
 }
