@@ -17,11 +17,6 @@ export const PERMISSION = {
   pattern: '^\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$',
 };
 
-/** The form of a role in a list that can also have permissions. */
-const ROLE = { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' };
-/** The form of a permission or a role. */
-export const GRANT = { anyOf: [ROLE, PERMISSION] };
-
 /** The form of a duration. */
 export const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };
 

@@ -46,7 +46,6 @@ import {
   GIVEN_FIELDS,
   isNone,
   NOTHING_GIVEN,
-  readSchedule,
   removalIssues,
   secretSince,
   type StoredKey,
@@ -56,6 +55,7 @@ import {
 import type { KeyFinder } from '../../keys/repository/index.ts';
 import { createSecret, isSecretlessId, type Secret } from '../../keys/secret/index.ts';
 import { assertValidDeclaration, type DeclaredKey } from './declaration.ts';
+import { readSchedule } from './rotation-schedule.ts';
 import { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, type PlannedUpdate } from './plan.ts';
 
 /** Differences between keys and their declarations. */

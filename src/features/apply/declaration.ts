@@ -19,13 +19,12 @@ import {
   mapFields,
   NOTHING_GIVEN,
   notADate,
-  readSchedule,
-  type RotationSchedule,
   validateExpiry,
   validateGrants,
 } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { DocumentReader } from './document-reader.ts';
+import { readSchedule, type RotationSchedule } from './rotation-schedule.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
 export interface DeclaredKey

@@ -17,7 +17,8 @@ import {
   isKeysError,
   KeysError,
   printable,
-  requirePassedTime,
+  notPassed,
+  requirePastTime,
   yielding,
 } from '../../keys/basics/index.ts';
 import {
@@ -474,4 +475,12 @@ export function containedAs({ contained, exists, issued, changes, requests }: Co
     }),
     requests: requests.map(({ id, client, approval }) => ({ id, client: client.name, keyName: approval!.keyName })),
   };
+}
+
+/** Like `requirePastTime`, for a time that `notPassed` accepts. @throws KeysError INPUT_INVALID */
+function requirePassedTime(text: string, now: number): number {
+  const time = requirePastTime(text, now);
+  const problem = notPassed(text, time, now);
+  if (problem === undefined) return time;
+  throw new KeysError('INPUT_INVALID', problem);
 }

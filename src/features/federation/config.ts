@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { grantsOf, invalidProvider } from '../people/people.ts';
 import { formatList, isRecord, printable, readDuration, suggestion } from '../../keys/basics/index.ts';
 import { normalizeName, validateName } from '../../keys/key/index.ts';
-import { DURATION, GRANT } from '../../config/patterns.ts';
+import { DURATION } from '../../config/patterns.ts';
 import {
   atMost,
   distinct,
@@ -19,7 +19,7 @@ import {
   textWith,
 } from '../../config/schema.ts';
 import { filePath, section, type SectionContext } from '../../config/section.ts';
-import { parseGrants } from '../../config/values.ts';
+import { GRANT, parseGrants } from '../people/parse-grants.ts';
 import { MAX_EXCHANGED_SECONDS } from './exchange.ts';
 import type { ClaimCondition } from './federation-rule.ts';
 import { readKeySet } from './key-set.ts';

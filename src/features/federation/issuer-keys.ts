@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import type { createRemoteJWKSet, JWTVerifyGetKey } from 'jose';
-import { fetchFailure, freshSeconds, isLoopbackHost, proxyNote, readBounded } from '../../keys/basics/index.ts';
+import { freshSeconds } from '../consent/oauth/fresh-seconds.ts';
+import { fetchFailure, isLoopbackHost, proxyNote, readBounded } from '../../keys/basics/index.ts';
 import { TokenRefused } from './identified-token.ts';
 import { readKeySet } from './key-set.ts';
 import { type TokenIssuer, USUAL_KEYS_MAX_AGE } from './token-issuer.ts';

@@ -3,10 +3,10 @@ import { invalidProvider, type PeopleSettings } from './people.ts';
 import { printable } from '../../keys/basics/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { problemOfHeader } from '../../keys/secret/index.ts';
-import { GRANT, HEADER } from '../../config/patterns.ts';
+import { HEADER } from '../../config/patterns.ts';
 import { json, map, named, namesAtMost, optional, parsed, required, rule, textWith } from '../../config/schema.ts';
 import { fileIn, section, type SectionContext } from '../../config/section.ts';
-import { parseGrants } from '../../config/values.ts';
+import { GRANT, parseGrants } from './parse-grants.ts';
 
 /** The most groups that are granted something. */
 const MAX_GROUPS = 1000;

@@ -21,7 +21,8 @@ import {
   type StoredKey,
 } from '../../keys/key/index.ts';
 import type { KeyRepository, ListPosition } from '../../keys/repository/index.ts';
-import { isSecretlessId, prefixOf, toHex } from '../../keys/secret/index.ts';
+import { isSecretlessId, prefixOf } from '../../keys/secret/index.ts';
+import { toHex } from './digest.ts';
 
 /** A key in the form in which it can be imported: a closed list of fields. Times are in RFC 3339, in UTC. */
 export interface ExportedKey extends ExportedFields {

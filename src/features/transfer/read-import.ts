@@ -44,9 +44,9 @@ import {
   isSecretlessId,
   publicIdOfPrefix,
   type RandomBytes,
-  readDigest,
   readSecret,
 } from '../../keys/secret/index.ts';
+import { readDigest } from './digest.ts';
 import { type Line, linesOf, MAX_LINE_BYTES } from './lines.ts';
 
 /** Dependencies of reading an import. */

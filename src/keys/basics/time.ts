@@ -59,14 +59,6 @@ export function notPassed(text: string, time: number, now: number): string | und
   return `"${printable(text)}" is in the future. Write a time that has passed.`;
 }
 
-/** Like `requirePastTime`, for a time that `notPassed` accepts. @throws KeysError INPUT_INVALID */
-export function requirePassedTime(text: string, now: number): number {
-  const time = requirePastTime(text, now);
-  const problem = notPassed(text, time, now);
-  if (problem === undefined) return time;
-  throw new KeysError('INPUT_INVALID', problem);
-}
-
 /** The remedy for a text that `readPastTime` cannot parse. */
 export function pastTimeRemedy(text: string): string {
   return (

@@ -50,14 +50,6 @@ export const ROTATION_OPTIONS: Rules<RotationRequest> = {
   createdSince: orNull(anyText),
 };
 
-/** How often a key's secret is replaced, as the user wrote it. */
-export interface RotationSchedule {
-  /** The age at which a secret is replaced: a duration such as `90d`. */
-  every: string;
-  /** How long the previous secret keeps working after the first use of the new one. Default: `24h`. */
-  grace?: string;
-}
-
 /** The grace period if none is given. */
 export const DEFAULT_GRACE = '24h';
 const MAX_GRACE_DAYS = 90;
@@ -74,15 +66,6 @@ export function isInProgress(rotation: Rotation | null, now: number): rotation i
 /** Since when a key has its secret, in milliseconds since 1970; no later than this, if a rotation was rolled back. */
 export function secretSince({ rotation, createdAt }: { rotation: Rotation | null; createdAt: number }): number {
   return rotation?.startedAt ?? createdAt;
-}
-
-/** Parses a schedule of rotations, in milliseconds. With issues, the values are meaningless. */
-export function readSchedule({ every, grace }: RotationSchedule): { every: number; grace: number; issues: Issue[] } {
-  const age = readDuration(every);
-  const { grace: lasts, issues } = readRotation(grace === undefined ? {} : { grace }, 0);
-  if (age === undefined)
-    issues.unshift(notADuration(every, 'every', 'Write a number with s, m, h, d or w, such as 90d.'));
-  return { every: age ?? 0, grace: lasts, issues };
 }
 
 /**
@@ -140,7 +123,8 @@ export function readRotation(
   };
 }
 
-function notADuration(text: string, field: string, remedy: string): Issue {
+/** The issue with a text that is not a duration. */
+export function notADuration(text: string, field: string, remedy: string): Issue {
   const message = `"${printable(text)}" is not a duration. ${durationHint(text) ?? remedy}`;
   return { code: 'EXPIRY_INVALID', message, field };
 }

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Federation } from '../../../src/features/federation/federation.ts';
 import { IssuerKeys } from '../../../src/features/federation/issuer-keys.ts';
-import { freshSeconds } from '../../../src/keys/basics/outgoing.ts';
+import { freshSeconds } from '../../../src/features/consent/oauth/fresh-seconds.ts';
 import type { FederationRule } from '../../../src/features/federation/federation-rule.ts';
 import type { TokenIssuer } from '../../../src/features/federation/token-issuer.ts';
 import { tempFolder } from '../../support/temp.ts';

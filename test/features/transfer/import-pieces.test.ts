@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { portsOf } from '../../../src/store/port-of-store.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
-import { readDigest } from '../../../src/keys/secret/secret.ts';
+import { readDigest } from '../../../src/features/transfer/digest.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type Catalog, createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';

@@ -4,17 +4,10 @@ import type { IncomingMessage } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { RecentlyUsed } from '../../../graphql/index.ts';
-import {
-  embeddedIpv4,
-  freshSeconds,
-  isRecord,
-  Networks,
-  proxyNote,
-  readBounded,
-  TooLong,
-} from '../../../keys/basics/index.ts';
+import { embeddedIpv4, isRecord, Networks, proxyNote, readBounded, TooLong } from '../../../keys/basics/index.ts';
 import { type Client, selfDescribed } from '../clients.ts';
 import { OAuthError } from './oauth-error.ts';
+import { freshSeconds } from './fresh-seconds.ts';
 
 const TIMEOUT_MS = 5000;
 /** Time for a DNS server to answer, in milliseconds; twice that for the second try. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { toHex, readDigest } from '../../../src/keys/secret/secret.ts';
+import { toHex, readDigest } from '../../../src/features/transfer/digest.ts';
 
 /** Bytes whose base64 contains both characters that base64url replaces. */
 const BYTES = Buffer.from('fbff'.repeat(16), 'hex');
