@@ -73,7 +73,36 @@ async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
   offerOwnPackage();
   await config.loadPluginsAndCommands({ force: true });
   for (const command of config.commands) if (command.pluginName !== 'svc-api') reportAsOurs(command);
+  const problem = problemOfInstalled(config);
+  if (problem === undefined) return config;
+  const [{ featuresFailed }, { KeysError }] = await Promise.all([
+    import('../keys/added/index.ts'),
+    import('../keys/basics/index.ts'),
+  ]);
+  featuresFailed(new KeysError('FEATURE_INVALID', problem));
   return config;
+}
+
+/** Why a plugin that the user has installed is not loaded: oclif only warns, and the plugin's rules would not hold. */
+function problemOfInstalled({ dataDir, plugins }: Config): string | undefined {
+  const read = (...path: string[]) => JSON.parse(readFileSync(join(dataDir, ...path), 'utf8')) as Config['pjson'];
+  // Its name in the list is that of its folder, which an alias of npm changes.
+  const isLoaded = ({ name }: { name: string }) => {
+    try {
+      return plugins.has(read('node_modules', name, 'package.json').name);
+    } catch {
+      return false;
+    }
+  };
+  try {
+    const listed = read('package.json').oclif?.plugins as unknown as { name: string }[] | undefined;
+    const name = listed?.find((each) => !isLoaded(each))?.name;
+    return name === undefined
+      ? undefined
+      : `Files of the plugin ${name} are missing. Install it again, or uninstall it: svc-api plugins uninstall ${name}`;
+  } catch (error) {
+    return `${join(dataDir, 'package.json')}, which lists the plugins, could not be read: ${(error as Error).message}`;
+  }
 }
 
 /** Gives errors of a plugin's command the form of ours with `--json`, unless the plugin has a form of its own. */

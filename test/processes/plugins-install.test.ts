@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
@@ -33,6 +34,14 @@ describe('plugins install', () => {
 
   const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Finished> =>
     finished(startCli(['plugins', ...args], { cwd, env: hostEnv({ XDG_DATA_HOME: home, HOME: home, ...env }) }));
+  /** The error of a command on keys; undefined if it runs. */
+  const faultOfKeys = async (): Promise<string | undefined> => {
+    const args = 'apikey create --dry-run --json --name Trial --roles GUEST'.split(' ');
+    const child = startCli(args, { cwd, env: hostEnv({ XDG_DATA_HOME: home, HOME: home }) });
+    const { error, code } = JSON.parse((await finished(child)).stdout) as { error?: string; code?: string };
+    assert.equal(code, error && 'FEATURE_INVALID', error);
+    return error;
+  };
   const must = async (...args: readonly string[]): Promise<string> => {
     const { code, stdout, stderr } = await run(args);
     assert.equal(code, 0, stderr);
@@ -238,11 +247,34 @@ describe('plugins install', () => {
     writeFileSync(manifest, '{"oclif": {"plu');
     for (const args of [[], ['install', './svc-api-team'], ['uninstall', 'svc-api-team']])
       assert.ok((await refused(args)).includes(manifest), args.join(' '));
+    assert.ok((await faultOfKeys())?.includes(manifest));
     assert.equal(readFileSync(manifest, 'utf8'), '{"oclif": {"plu');
     const file = join(cwd, 'file');
     writeFileSync(file, '');
     const stderr = await refused(['install', './svc-api-team'], { XDG_DATA_HOME: file });
     assert.ok(stderr.includes(join(file, 'svc-api', 'package.json')), stderr);
+  });
+
+  it('lets no command run on keys without an installed plugin whose files are missing', async () => {
+    make('svc-api-team', '1.0.0', PLUGIN);
+    await must('install', './svc-api-team');
+    rmSync(join(home, 'svc-api/node_modules/svc-api-team'), { recursive: true });
+    assert.match((await faultOfKeys())!, /svc-api-team .*missing/);
+    assert.equal(await must(), 'svc-api-team (its files are missing)\n');
+    await must('install', './svc-api-team');
+    assert.equal(await faultOfKeys(), undefined);
+    rmSync(join(home, 'svc-api/node_modules/svc-api-team'), { recursive: true });
+    await must('uninstall', 'svc-api-team');
+    assert.equal(await faultOfKeys(), undefined);
+  });
+
+  it('takes a plugin without a version, but not svc-api itself', async () => {
+    writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'svc-api-bare', oclif: PLUGIN }));
+    assert.equal(await must('install', './'), 'Installed svc-api-bare.\n');
+    assert.equal(await must(), 'svc-api-bare\n');
+    writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'svc-api', version: '1.0.0', oclif: PLUGIN }));
+    assert.match(await refused(['install', './']), /svc-api is this program/);
+    assert.equal(await must(), 'svc-api-bare\n');
   });
 
   it('keeps a plugin in the list if npm cannot uninstall it', async () => {

@@ -45,9 +45,12 @@ export class InstalledPlugins {
     this.#folder = resolve(dataDir);
   }
 
-  /** The names and versions of all. A plugin with deleted files has no version. */
-  list(): { name: string; version?: string | undefined }[] {
-    return this.#entries().map(({ name }) => ({ name, version: manifestOf(this.#folder, name)?.version }));
+  /** The names and versions of all. */
+  list(): { name: string; version?: string | undefined; isMissing: boolean }[] {
+    return this.#entries().map(({ name }) => {
+      const manifest = manifestOf(this.#folder, name);
+      return { name, version: manifest?.version, isMissing: manifest === undefined };
+    });
   }
 
   /**
@@ -106,6 +109,8 @@ export class InstalledPlugins {
       const [name] = Object.keys(readManifest(path)?.dependencies ?? {});
       if (name === undefined)
         throw new KeysError('PLUGIN_FAILED', `npm installed no package for "${printable(spec)}".`);
+      if (name === 'svc-api')
+        throw new KeysError('PLUGIN_FAILED', 'svc-api is this program, not a plugin. Update it as you installed it.');
       if (!manifestOf(folder, name)?.oclif)
         throw new KeysError(
           'PLUGIN_FAILED',

@@ -12,7 +12,9 @@ export default class Plugins extends PluginCommand {
   async run(): Promise<void> {
     await this.parse(Plugins);
     const plugins = this.installed.list();
-    const lines = plugins.map(({ name, version }) => `${name} ${version ?? '(its files are missing)'}`);
+    const lines = plugins.map(({ name, version = '', isMissing }) =>
+      `${name} ${isMissing ? '(its files are missing)' : version}`.trim(),
+    );
     await this.write(`${lines.join('\n') || 'No plugins installed.'}\n`);
   }
 }

@@ -22,7 +22,7 @@ export default class Install extends PluginCommand {
   async run(): Promise<void> {
     const { args } = await this.parse(Install);
     const { name, version, warning } = await this.installed.install(args.plugin);
-    await this.write(`Installed ${name} ${version}.\n`);
+    await this.write(`Installed ${[name, version].join(' ').trim()}.\n`);
     if (warning !== undefined) await warn(this.terminal, [`Commands do not run yet. ${warning}`]);
   }
 }
