@@ -15,8 +15,7 @@ import {
   type Waiting,
 } from '../../consent/cli/oauth.ts';
 import { readUserCode } from '../../consent/codes.ts';
-
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+import { DEVICE_GRANT } from '../../consent/oauth/paths.ts';
 
 export interface KeyWanted {
   /** Its address, in the form of `readServerUrl`. */
