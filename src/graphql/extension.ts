@@ -86,6 +86,8 @@ export function refuseReplacements(own: readonly DocumentNode[], parts: readonly
   const builtIn = builtInOf(own);
   for (const { name, documents, resolvers } of parts) {
     for (const definition of definitionsOf(documents)) {
+      if ('name' in definition && definition.name?.value === 'Subscription')
+        throw new Error(`The schema is invalid: ${name} declares Subscription, and subscriptions are not supported.`);
       const replaced = replacedBy(definition, builtIn);
       if (replaced) throw refused(`${name} declares ${replaced}`);
     }

@@ -332,6 +332,7 @@ describe('an operation of a plugin', () => {
       [...own('extend type Query { ping: Int edges: Int }'), 'Query.edges'],
       [...own('extend type Query { pong: Int }'), 'Query.pong'],
       [...own('type Pong { id: ID }'), '"Query.ping"'],
+      [...own('extend type Query { ping: Int } type Subscription { pings: Int }'), 'subscriptions'],
       [...own('extend type Query { ping: Int @requires(resource: DOCKER, action: READ_ANY) }'), '@requires'],
       [...own('extend type Query { ping: Unknown }'), 'Unknown'],
       [own('extend type Query { ping: Int }')[0]!.replace('DOCKER:READ_ANY', 'DOKKER:READ_ANY'), 'DOKKER:READ_ANY'],
