@@ -1034,6 +1034,7 @@ export interface AddedFlag {
     readonly value?: string;
     readonly isList?: boolean;
     readonly group?: string;
+    readonly isHidden?: boolean;
 }
 
 export interface AncestorLimit extends KeyRestrictions {
@@ -1364,7 +1365,7 @@ export interface ColumnTypes {
 export interface CommandAddition {
     readonly flags: Readonly<Record<string, AddedFlag>>;
     readonly form?: CommandForm;
-    readonly run: (command: RunningCommand) => Promise<object>;
+    readonly run?: (command: RunningCommand) => Promise<object>;
 }
 
 export interface CommandConfig {

@@ -109,9 +109,9 @@ export interface CommandAddition {
   readonly form?: CommandForm;
   /**
    * Runs instead of the command if one of its flags, or arguments of its form, are given. Returns the result as JSON.
-   * Import what it needs here.
+   * Import what it needs here. Without it, its flags are settings that the command reads.
    */
-  readonly run: (command: RunningCommand) => Promise<object>;
+  readonly run?: (command: RunningCommand) => Promise<object>;
 }
 
 /** One of the forms of a command, which its arguments decide. */
@@ -136,6 +136,8 @@ export interface AddedFlag {
   readonly isList?: boolean;
   /** Its heading in the help. */
   readonly group?: string;
+  /** True if the help does not list it. */
+  readonly isHidden?: boolean;
 }
 
 /** A command that was typed with a flag of a feature, or in a form of it. */

@@ -1,10 +1,14 @@
-import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../cli/base-command.ts';
-import { inGroup } from '../cli/input/key-flags.ts';
 import { commandText } from '../cli/output.ts';
 import { clockFlag, readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
+import { additionsTo } from '../features/index.ts';
 
 const PORT = 4000;
+
+/** A flag of the feature with the pages. */
+interface ConsoleFlag {
+  readonly 'no-console'?: boolean;
+}
 
 export default class Serve extends ServingCommand {
   static override group = 'Servers';
@@ -23,11 +27,8 @@ export default class Serve extends ServingCommand {
     ['Serve to a proxy on this machine', '<%= config.bin %> serve --socket /run/svc-api/api.sock'],
   ]);
   static override flags = {
-    ...servingFlags(PORT),
+    ...servingFlags(PORT, additionsTo('serve')),
     ...clockFlag,
-    ...inGroup('OPERATION', {
-      'no-console': Flags.boolean({ description: 'Do not serve /console, the pages for managing keys.' }),
-    }),
   };
 
   async run(): Promise<void> {
@@ -47,7 +48,7 @@ export default class Serve extends ServingCommand {
       config,
       logPath: '/graphql',
       hasGraphQL: true,
-      start: serveApp({ console: !flags['no-console'], commands, isWorker: isWorker() }),
+      start: serveApp({ console: !(flags as ConsoleFlag)['no-console'], commands, isWorker: isWorker() }),
     });
   }
 }

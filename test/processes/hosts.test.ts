@@ -279,15 +279,35 @@ describe('a host that chooses features', () => {
   it('refuses to show requests, by each way to ask for it, without the feature that does', async () => {
     const folder = hostWith([]);
     for (const [args, env] of [
-      [['--request-log'], {}],
-      [['--metrics-port', '9464'], {}],
-      [['--metrics-port', '9464', '--workers', '2'], {}],
+      [[], { SVC_API_REQUEST_LOG: '1' }],
+      [[], { SVC_API_METRICS_PORT: '9464' }],
+      [['--workers', '2'], { SVC_API_METRICS_PORT: '9464' }],
       [[], { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }],
     ] as const) {
       const all = { SVC_API_DATABASE: tempStore(), ...env };
       const { code, stdout, stderr } = await runIn(folder, ['serve', '--port', '0', ...args], all);
       assert.deepEqual([stdout, code], ['', 2], stderr);
       assert.match(stderr, /"telemetry"[^]*Code: USAGE/);
+    }
+  });
+
+  it('has no flags of features that it leaves out on its servers', async () => {
+    const folder = hostWith(['guard']);
+    const flags = ['--request-log', '--metrics-port', '--metrics-host', '--no-console'];
+    const upstream = ['apikey', 'guard', 'http://127.0.0.1:9', '--any-key'];
+    for (const [command, own] of [
+      [['serve'], flags],
+      [upstream, flags.slice(0, 3)],
+    ] as const) {
+      const { stdout: help } = await runIn(folder, [...command, '--help']);
+      assert.match(help, /--workers/);
+      assert.doesNotMatch(help, /request-log|metrics|no-console/);
+      for (const flag of own) {
+        const args = [...command, '--port', '0', flag, ...(flag.startsWith('--metrics') ? ['1'] : [])];
+        const { code, stderr } = await runIn(folder, args, { SVC_API_DATABASE: tempStore() });
+        assert.deepEqual([code, stderr.includes(flag)], [2, true], stderr);
+        assert.match(stderr, /Code: USAGE/);
+      }
     }
   });
 

@@ -157,8 +157,8 @@ export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flag
 
 /** The flags of features for a command. */
 export function addedFlags(additions: readonly CommandAddition[]): Interfaces.FlagInput {
-  const flagOf = ({ description, value, group, isList }: AddedFlag) => {
-    const shown = { description, ...(group !== undefined && { helpGroup: group }) };
+  const flagOf = ({ description, value, group, isList, isHidden }: AddedFlag) => {
+    const shown = { description, ...(group !== undefined && { helpGroup: group }), ...(isHidden && { hidden: true }) };
     if (value === undefined) return Flags.boolean(shown);
     return isList
       ? Flags.string({ ...list, ...shown, helpValue: value })

@@ -156,7 +156,7 @@ export abstract class KeyCommand extends BaseCommand {
   ): Promise<object | undefined> {
     const isGiven = (name: string) => flags[name] !== undefined;
     const addition = additions.find((each) => Object.keys(each.flags).some(isGiven));
-    return addition?.run(this.running(flags));
+    return addition?.run?.(this.running(flags));
   }
 
   /** This command, for a feature. */

@@ -4,8 +4,9 @@ import { resolve } from 'node:path';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { CliError } from '../errors.ts';
-import { exclusiveFlags, inGroup } from '../input/key-flags.ts';
+import { addedFlags, exclusiveFlags, inGroup } from '../input/key-flags.ts';
 import { isCount, SERVER_NUMBERS, type ServerSettings } from '../../config/config.ts';
+import type { CommandAddition } from '../../feature.ts';
 import type { CertificateFiles } from '../../http/certificate.ts';
 import type { ListenAddress } from '../../http/listen-address.ts';
 import { KeysError, printable, withoutUndefined } from '../../keys/basics/index.ts';
@@ -176,7 +177,15 @@ function isOn(name: string, value = ''): boolean {
 /** The address, the number of processes, and the settings that override the configuration. */
 export type ServeOptions = ReturnType<typeof readOptions>;
 
-type ServeFlags = Partial<Interfaces.InferredFlags<ReturnType<typeof servingFlags> & typeof clockFlag>>;
+/** Flags that features add to servers, to show what these do. */
+interface TelemetryFlags {
+  readonly 'request-log'?: boolean | undefined;
+  readonly 'metrics-port'?: string | undefined;
+  readonly 'metrics-host'?: string | undefined;
+}
+
+type ServeFlags = TelemetryFlags &
+  Partial<Interfaces.InferredFlags<ReturnType<typeof servingFlags> & typeof clockFlag>>;
 
 /**
  * Reads the flags, and the environment for missing ones.
@@ -213,8 +222,12 @@ export function readNumber(value: string | undefined, from: string, most: number
   return number;
 }
 
-/** The flags of servers: address, certificate, number of processes, and limits of each. */
-export function servingFlags(port: number) {
+/**
+ * The flags of servers: address, certificate, number of processes, and limits of each.
+ * @param port the default port
+ * @param additions those of features for the command
+ */
+export function servingFlags(port: number, additions: readonly CommandAddition[]) {
   return {
     ...inGroup('ADDRESS AND TLS', {
       host: Flags.string({
@@ -243,15 +256,14 @@ export function servingFlags(port: number) {
         description: 'Number of processes, up to 256. Default: 1.',
         helpValue: '<number>',
       }),
-      'request-log': Flags.boolean({
-        description: 'Log one line for each request. Default: SVC_API_REQUEST_LOG, or off.',
-      }),
-      'metrics-port': Flags.string({
-        description: 'Port of /metrics for Prometheus; 0 picks a free one. Default: SVC_API_METRICS_PORT, or none.',
-        helpValue: '<port>',
-      }),
     }),
-    ...SETTING_FLAGS,
+    'keep-alive': Flags.string({
+      // It only tunes: help points to its place in svc-api.yaml instead.
+      description: 'Seconds for which an idle connection is kept: "server.keepAlive" in svc-api.yaml.',
+      helpValue: '<seconds>',
+      hidden: true,
+    }),
+    ...addedFlags(additions),
   };
 }
 
@@ -263,17 +275,3 @@ export const clockFlag = inGroup('OPERATION', {
       'or off.',
   }),
 });
-
-/** Flags that only tune: help points to their place in svc-api.yaml instead. */
-const SETTING_FLAGS = {
-  'keep-alive': Flags.string({
-    description: 'Seconds for which an idle connection is kept: "server.keepAlive" in svc-api.yaml.',
-    helpValue: '<seconds>',
-    hidden: true,
-  }),
-  'metrics-host': Flags.string({
-    description: 'Address at which metrics are served: "server.metricsHost" in svc-api.yaml.',
-    helpValue: '<address>',
-    hidden: true,
-  }),
-};

@@ -365,7 +365,7 @@ async function telemetryRoom(isRequired: boolean) {
     throw new CliError(
       'USAGE',
       'This program does not have the feature "telemetry", which the request log, metrics and traces need: choose it ' +
-        'too, or leave out --request-log, --metrics-port and the variables of OpenTelemetry.',
+        'too, or unset SVC_API_REQUEST_LOG, SVC_API_METRICS_PORT and the variables of OpenTelemetry.',
     );
   return { room: await provided?.(), features };
 }

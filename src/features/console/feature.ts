@@ -5,6 +5,13 @@ import type { DoorRoom } from '../sessions/index.ts';
 export const console: OwnFeature = {
   name: 'console',
   needs: ['people', 'routes', 'sessions', 'consent', 'contain', 'usage'],
+  commands: {
+    serve: {
+      flags: {
+        'no-console': { description: 'Do not serve /console, the pages for managing keys.', group: 'OPERATION' },
+      },
+    },
+  },
   routes: async (app, context) => (await import('./routes.ts')).addConsole(app, context),
   provides: {
     async door(): Promise<DoorRoom> {

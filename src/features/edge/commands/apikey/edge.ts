@@ -3,13 +3,14 @@ import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { CliError } from '../../../../cli/errors.ts';
 import { readOptions, ServingCommand, servingFlags } from '../../../../cli/serve/index.ts';
+import { additionsTo } from '../../../index.ts';
 import { guardFlags, readGuard, upstreamArg } from '../../../guard/cli/guard-flags.ts';
 import { readServerUrl, requireEncryption } from '../../../../cli/with-keys.ts';
 import { printable } from '../../../../keys/basics/index.ts';
 import type { OpenEdge } from '../../cli/edge-service.ts';
 
 const PORT = 4100;
-const { workers: _, ...FLAGS } = servingFlags(PORT);
+const { workers: _, ...FLAGS } = servingFlags(PORT, additionsTo('apikey:edge'));
 
 export default class Edge extends ServingCommand {
   static override group = 'Servers';

@@ -1,5 +1,6 @@
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { clockFlag, readOptions, ServingCommand, servingFlags } from '../../../../cli/serve/index.ts';
+import { additionsTo } from '../../../index.ts';
 import { guardFlags, readGuard, upstreamArg } from '../../cli/guard-flags.ts';
 
 const PORT = 8080;
@@ -32,7 +33,7 @@ export default class Guard extends ServingCommand {
     ],
   ]);
   static override args = { upstream: upstreamArg };
-  static override flags = { ...guardFlags, ...servingFlags(PORT), ...clockFlag };
+  static override flags = { ...guardFlags, ...servingFlags(PORT, additionsTo('apikey:guard')), ...clockFlag };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Guard);
