@@ -146,6 +146,7 @@ export abstract class BaseCommand extends Command {
     this.isRunForResult = this.ctor.enableJsonFlag && (await isRunByAnother(this.config, this.ctor.id));
     if (this.isRunForResult) this.terminal = withoutOutput(this.terminal, this.needsReader);
     await super.init();
+    process.once('beforeExit', this.failIdle);
     const unsupported = unsupportedNode();
     if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
     if (this.needsFeatures) requireFeatures();
@@ -157,6 +158,16 @@ export abstract class BaseCommand extends Command {
     if (level) this.logger = this.openedLog = await openLog(level);
     if (isDebugged()) await this.debugStart();
   }
+
+  /** Fails if Node has nothing left to do while the command waits. Otherwise, it would exit with 0, without a word. */
+  private readonly failIdle = (): void => {
+    const stuck = new KeysError(
+      'FEATURE_FAILED',
+      'The command did not finish: it waits for something that never happens. If you have plugins, a part of one of ' +
+        'them never finished.',
+    );
+    void this.catch(stuck).catch(() => (process.exitCode = this.failedExit));
+  };
 
   private async debugStart(): Promise<void> {
     const { packageVersion } = await import('../version.ts');
@@ -171,6 +182,7 @@ export abstract class BaseCommand extends Command {
   }
 
   protected override async finally(failure: Error | undefined): Promise<void> {
+    process.off('beforeExit', this.failIdle);
     this.restoreColors();
     await super.finally(failure);
     const exit = () => this.failedExit ?? Number(process.exitCode ?? 0);

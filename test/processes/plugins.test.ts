@@ -575,6 +575,25 @@ describe('a plugin with fields of keys', () => {
     await Promise.all(refused);
   });
 
+  it('that never finishes a step or a migration fails the command', async () => {
+    const never = '() => new Promise(() => {})';
+    const migration = `async () => ({ migrations: [{ name: 'first', up: ${never} }], tables: {} })`;
+    for (const [members, args] of [
+      [`onKeys: { changed: ${never} }`, ['apikey', 'create', 'CI', '--roles', 'GUEST']],
+      [`onKeys: { changed: ${never} }`, ['apikey', 'create', 'CI', '--roles', 'GUEST', '--json']],
+      [`store: ${migration}`, ['apikey', 'create', 'CI', '--roles', 'GUEST']],
+      [`store: ${migration}`, ['serve', '--port', '0']],
+    ] as const) {
+      data.install('svc-api-mine', `{ name: 'svc-api-mine', ${members} }`);
+      const env = { ...data.env, SVC_API_DATABASE: join(tempFolder(), 'keys.sqlite') };
+      const { code, stdout, stderr } = await runCliWithInput('', args, { env });
+      assert.equal(code, 1, stdout + stderr);
+      if (args.includes('--json' as never))
+        assert.equal((JSON.parse(stdout) as { code: string }).code, 'FEATURE_FAILED');
+      else assert.match(stderr, /Code: FEATURE_FAILED/);
+    }
+  });
+
   it('has error codes, with which commands, servers and endpoints fail', async () => {
     const withErrors = (errors: string, more = '') => `{ name: 'other', errors: { ${errors} }, ${more} }`;
     const entry = `{ exit: 7, status: 409, meaning: 'A key has no team.', causes: ['--team was left out'],

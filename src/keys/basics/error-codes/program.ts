@@ -101,6 +101,7 @@ export const PROGRAM_ERRORS = defineErrors({
     causes: [
       'the plugin refused the change with an error that has no code',
       'the plugin has a defect, or a statement that the database refuses',
+      'a part of a plugin never finished, so that the command had nothing left to do',
     ],
     remedy:
       'The error names the plugin: update or uninstall it. For its author, ' +
