@@ -11,5 +11,5 @@ export const hook: FeatureHook = async () => feature;
 // In any other program, before it imports svc-api.
 addFeatures(feature);
 
-// To leave out all other features of svc-api, also before importing it.
+// In a program that uses only these features of svc-api, and those that they need. Also before it imports svc-api.
 chooseFeatures('consent', 'notices');

@@ -4,7 +4,8 @@ import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
 
 const auth = bearerAuth({ keys: await openKeys(), credentials: ['bearer', { header: 'X-Api-Key' }] });
 const server = createServer((req, res) =>
-  // The third argument handles accepted requests only. With `permission`, bearerAuth answers 403 itself.
+  // The third argument handles requests with a valid key. bearerAuth answers 403 itself if you pass it a permission.
+  // This handler asks for the permission, as one that requires another permission for each request must.
   auth(req, res, () => {
     const { principal } = req as AuthenticatedRequest;
     if (principal.can('SERVICES:READ_ANY')) res.end(JSON.stringify({ by: principal.apiKey.name }));

@@ -12,7 +12,7 @@ const config: Config = await loadConfig();
 const log: Log = await openLog('info');
 const telemetry = await startTelemetry({ metrics: true, log });
 
-const { resources, actions, prefix, roles, limits, policy, consent } = config;
+const { resources, actions, prefix, roles, limits, policy, consent, added } = config;
 const keys = await openKeys({
   resources,
   actions,
@@ -21,6 +21,7 @@ const keys = await openKeys({
   defaultLimits: limits.default,
   policy,
   consent,
+  added,
   ...(telemetry.storeTimer && { timer: telemetry.storeTimer }),
 });
 telemetry.measure(keys);
@@ -33,4 +34,10 @@ const options: CreateAppOptions = {
 };
 // A Hono app with GraphQL and everything else of `svc-api serve`, to be served, or mounted in another app.
 const app: ServiceApp = await createApp(options);
-await listen({ app, host: '127.0.0.1', port: Number(process.env['PORT']), watchers: telemetry.watchers });
+const { url } = await listen({
+  app,
+  host: '127.0.0.1',
+  port: Number(process.env['PORT']),
+  watchers: telemetry.watchers,
+});
+log.info({ url }, 'listening');

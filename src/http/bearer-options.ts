@@ -56,7 +56,7 @@ export interface OpenedStore {
   readonly [SERVICE]: KeysService & Limited;
 }
 
-/** The keys to accept. */
+/** The options of `bearerAuth`. */
 export interface BearerAuthOptions extends RequiredPermissions {
   /** An open key store, see `openKeys`. */
   keys: OpenedStore;

@@ -131,7 +131,7 @@ export type ListenOptions = ServerOptions & {
   app: Hono<any>;
 };
 
-/** A server that accepts requests. */
+/** A server that `listen` has started, whose app can be replaced. */
 export interface RunningServer extends StartedServer {
   /** Serves another app from the next request on. Requests in flight are finished by the previous one. */
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment

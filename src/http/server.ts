@@ -63,7 +63,7 @@ export interface ConnectionHandler {
   ): void;
 }
 
-/** A server that accepts requests. */
+/** A server that accepts requests. It can be stopped, and use another certificate. */
 export interface StartedServer {
   /** Its URL, such as `http://127.0.0.1:4000`; `unix:/run/svc-api.sock` on a Unix socket. */
   readonly url: string;
