@@ -41,7 +41,7 @@ async function requireVersions(config: Config): Promise<void> {
     const { peerDependencies } = pjson as { peerDependencies?: Readonly<Record<string, unknown>> };
     const given = peerDependencies?.['svc-api'];
     if (given === undefined || !hooks[FEATURE_HOOK]) continue;
-    const range = String(given);
+    const range = typeof given === 'string' ? given : JSON.stringify(given);
     const [{ default: satisfies }, { packageVersion }] = await Promise.all([
       import('semver/functions/satisfies.js'),
       import('../../version.ts'),

@@ -72,9 +72,9 @@ function read(
 /** The checks of a file that other users could have read or changed. */
 interface FileGuard {
   /** Throws if the rights of the file are not acceptable. */
-  check(stat: BigIntStats): void;
+  readonly check: (stat: BigIntStats) => void;
   /** The error for a problem, which is the end of a sentence. */
-  failed(reason: string, cause?: unknown): KeysError;
+  readonly failed: (reason: string, cause?: unknown) => KeysError;
 }
 
 /** Reads a regular file, once its rights are checked. @param most its largest size, in bytes */
