@@ -1,5 +1,5 @@
 import { failedFeature, isAdded } from '../added/index.ts';
-import { isKeysError, kindOf } from '../basics/index.ts';
+import { inTime, isKeysError, kindOf } from '../basics/index.ts';
 import type { KeyListener, OwnKeyListener, ReplacementSteps } from './transaction.ts';
 
 /** The listeners of features, in their order. A feature that does not listen costs nothing. */
@@ -15,20 +15,24 @@ export function listenersOf(
 
 type Step = (...given: unknown[]) => unknown;
 
-/** A plugin's steps, whose failures name the plugin. */
-export function stepsOfPlugin(plugin: string, { rules, ...onKeys }: KeyListener): KeyListener {
+/** How long a step can take, in milliseconds. Meanwhile, nothing else can change keys. */
+const STEP_MS = 10_000;
+
+/** A plugin's steps, whose failures name the plugin. One that takes too long fails. */
+export function stepsOfPlugin(plugin: string, { rules, ...onKeys }: KeyListener, limitMs = STEP_MS): KeyListener {
   const named = (steps: object, path: string): object =>
     Object.fromEntries(
-      Object.entries(steps).map(([name, step]) => [name, namedStep(plugin, `${path}.${name}`, step as Step)]),
+      Object.entries(steps).map(([name, step]) => [name, namedStep(plugin, `${path}.${name}`, step as Step, limitMs)]),
     );
   return { ...named(onKeys, 'onKeys'), ...(rules && { rules: named(rules, 'onKeys.rules') as typeof rules }) };
 }
 
 /** A step that throws `FEATURE_FAILED`, which names it, in place of an error that is not for people. */
-function namedStep(plugin: string, path: string, step: Step): Step {
+function namedStep(plugin: string, path: string, step: Step, limitMs: number): Step {
   return async (...given) => {
     try {
-      return readResult(path, await step(...given), (name, later) => namedStep(plugin, name, later));
+      const result = await inTime(step(...given), limitMs);
+      return readResult(path, result, (name, later) => namedStep(plugin, name, later, limitMs));
     } catch (error) {
       if (isKeysError(error)) throw error;
       throw failedFeature(plugin, `step ${path}`, error);

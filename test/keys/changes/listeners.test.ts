@@ -6,6 +6,7 @@ import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { insertKeys } from '../../support/insert-keys.ts';
+import { until } from '../../support/until.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 describeAlwaysOnEach('a feature that follows changes of keys', () => {
@@ -186,6 +187,22 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     };
     const input = { name: 'b', permissions: ['ME:READ_OWN'] };
     const overwriting = { ...input, name: 'a', overwrite: true };
+
+    it('that takes too long fails, and cannot use its transaction any more', async () => {
+      let goOn = () => {};
+      let later: Promise<unknown> | undefined;
+      const changed: KeyListener['changed'] = async (transaction, changes) => {
+        await new Promise<void>((resolve) => (goOn = resolve));
+        later = transaction.find.findById(changes[0]!.after.id);
+        await later;
+      };
+      const slow = new KeysService({ ...test.options, listeners: [stepsOfPlugin('svc-api-x', { changed }, 20)] });
+      await failsWith(slow.create(input, OPERATOR), 'onKeys.changed', /more than 0.02 seconds/);
+      await create(input.name);
+      goOn();
+      await until(() => later !== undefined);
+      await assert.rejects(async () => later, /rolled back/);
+    });
 
     it('that fails names it and the step, and changes nothing', async () => {
       const { apiKey } = await create('a');
