@@ -18,6 +18,7 @@ import { type CatalogAdditions, ROLES } from '../keys/permissions/index.ts';
 import { explainSpacedList } from './explain/did-you-mean.ts';
 import { additionsOf, hostDatabase, hostVocabulary, isRunByAnother } from './host.ts';
 import { commandText, hasFlag, jsonText, turnColorsOff, withHiddenSecrets } from './output.ts';
+import { onIdle } from './idle.ts';
 import { loadErrorCodes } from './load-error-codes.ts';
 import { CliError, isParserError, ReaderGoneError, ReportedFailure } from './errors.ts';
 import type { Failed } from './explain/present.ts';
@@ -90,6 +91,7 @@ export abstract class BaseCommand extends Command {
   /** The path of the configuration that the user named. */
   protected configFile: string | undefined;
   private restoreColors = () => {};
+  private endIdle = () => {};
   /** True if a command of the host runs this one for its result, and prints it itself. */
   private isRunForResult = false;
   /** True if the user must see its notes while it runs, even if it is run for its result. */
@@ -146,7 +148,7 @@ export abstract class BaseCommand extends Command {
     this.isRunForResult = this.ctor.enableJsonFlag && (await isRunByAnother(this.config, this.ctor.id));
     if (this.isRunForResult) this.terminal = withoutOutput(this.terminal, this.needsReader);
     await super.init();
-    process.once('beforeExit', this.failIdle);
+    this.endIdle = onIdle(() => this.failIdle());
     const unsupported = unsupportedNode();
     if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
     if (this.needsFeatures) requireFeatures();
@@ -160,14 +162,14 @@ export abstract class BaseCommand extends Command {
   }
 
   /** Fails if Node has nothing left to do while the command waits. Otherwise, it would exit with 0, without a word. */
-  private readonly failIdle = (): void => {
+  private failIdle(): void {
     const stuck = new KeysError(
       'FEATURE_FAILED',
       'The command did not finish: it waits for something that never happens. If you have plugins, a part of one of ' +
         'them never finished.',
     );
     void this.catch(stuck).catch(() => (process.exitCode = this.failedExit));
-  };
+  }
 
   private async debugStart(): Promise<void> {
     const { packageVersion } = await import('../version.ts');
@@ -182,7 +184,7 @@ export abstract class BaseCommand extends Command {
   }
 
   protected override async finally(failure: Error | undefined): Promise<void> {
-    process.off('beforeExit', this.failIdle);
+    this.endIdle();
     this.restoreColors();
     await super.finally(failure);
     const exit = () => this.failedExit ?? Number(process.exitCode ?? 0);

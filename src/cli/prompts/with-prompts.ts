@@ -1,6 +1,7 @@
 import type { KeyFields } from '../../keys/key/index.ts';
 import { printable, relativeTime } from '../../keys/basics/index.ts';
 import { CliError } from '../errors.ts';
+import { whileAsking } from '../idle.ts';
 import { formatCount } from '../output.ts';
 import { cancelled, type Choice, type FoundChoices, type Prompts } from './prompt.ts';
 
@@ -13,7 +14,7 @@ export async function withPrompts<Answer>(ask: (prompts: Prompts) => Promise<Ans
     ? (await import('./plain-prompts.ts')).PLAIN_PROMPTS
     : (await import('./rich-prompts.ts')).RICH_PROMPTS;
   try {
-    return await ask(prompts);
+    return await whileAsking(() => ask(prompts));
   } catch (error) {
     if (error instanceof Error && /^(Exit|Abort|Cancel)PromptError$/.test(error.name)) throw cancelled();
     throw error;
