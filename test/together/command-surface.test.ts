@@ -201,7 +201,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:proxy': ['<proxy>', '--domain <name>', '--resource <resource>', '--routes', '--upstream <url>', ...ALWAYS],
   'apikey:routes:template': ['<service>', '--domain <name>', '--service-key <file>', '--upstream <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
-  'apikey:doctor': ['--fix', ...ALWAYS, ...PLACE],
+  'apikey:doctor': ['--config-schema', '--fix', ...ALWAYS, ...PLACE],
   'apikey:edge': [
     '[upstream]',
     ...GUARD,

@@ -32,9 +32,21 @@ describe('the address of a server', () => {
   });
 
   it('is on this machine, or needs encryption', () => {
-    for (const url of ['http://localhost:1', 'http://127.1.2.3', 'http://[::1]:4000', 'https://10.0.0.1'])
+    for (const url of [
+      'http://localhost:1',
+      'http://127.1.2.3',
+      'http://[::1]:4000',
+      'http://[::ffff:127.0.0.1]',
+      'https://10.0.0.1',
+    ])
       requireEncryption(url, {});
-    for (const url of ['http://127.0.0.1.example', 'http://10.0.0.1', 'http://localhost.example', 'http://[::2]'])
+    for (const url of [
+      'http://127.0.0.1.example',
+      'http://10.0.0.1',
+      'http://0.0.0.0',
+      'http://localhost.example',
+      'http://[::2]',
+    ])
       assert.throws(() => requireEncryption(url, {}), { code: 'SERVER_INSECURE' }, url);
   });
 });
