@@ -139,10 +139,14 @@ class DeclarationReader extends DocumentReader {
   #value(field: GivenField<unknown>, value: unknown, path: DocumentPath): unknown {
     const isNone = value === null && field.none === null;
     if (field.form === 'list' && !isNone) {
-      const parse = (items: readonly unknown[]) => ({
-        values: field.read(items, this.#catalog) as readonly unknown[],
-        issues: field.validate(items, this.#catalog),
-      });
+      // Only `validate` knows that a list must not be empty.
+      const parse = (items: readonly unknown[]) =>
+        field.parse && items.length > 0
+          ? field.parse(items as readonly string[], this.#catalog)
+          : {
+              values: field.read(items, this.#catalog) as readonly unknown[],
+              issues: field.validate(items, this.#catalog),
+            };
       return this.parsedList(value, path, parse, field.numbers === undefined);
     }
     if (field.form === 'text' && !isNone && this.text(value, path) === undefined) return field.none;

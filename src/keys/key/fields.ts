@@ -43,6 +43,8 @@ export interface GivenField<Value, Given = Value> {
   validate(given: Given, catalog: Catalog): Issue[];
   /** Reads a validated value. */
   read(given: Given, catalog: Catalog): Value;
+  /** Does both for a list of texts, which takes half the time. */
+  parse?(texts: readonly string[], catalog: Catalog): { values: readonly unknown[]; issues: Issue[] };
 }
 
 /** A field of a key that has no column of its own: its rules, its form in a store, and its texts for users. */
@@ -152,6 +154,7 @@ function list<Item extends string>({
     rule: listOf(anyText),
     validate: (given) => parse(given).issues,
     read: (given) => parse(given).values,
+    parse: (given) => parse(given),
     readStored: (value, isIntact) => readItems(value, isIntact ? undefined : parse),
   });
 }
@@ -170,6 +173,7 @@ function listOrNull<Item extends string>({
     rule: orNull(listOf(anyText)),
     validate: (given) => (given === null ? [] : validate(given)),
     read: (given) => given && parse(given).values,
+    parse: (given) => parse(given),
     readStored: (value, isIntact) => {
       const items = readItems(value, isIntact ? undefined : parse);
       return items?.length === 0 ? undefined : items;
@@ -450,6 +454,7 @@ function grants<Grant extends string>(
     rule: listOf(anyText),
     validate: (given, catalog) => parse(given, catalog).issues,
     read: (given, catalog) => parse(given, catalog).values,
+    parse,
   };
 }
 
