@@ -93,7 +93,7 @@ export interface OwnFeature extends Omit<Feature, 'config' | 'fields' | 'onKeys'
   readonly errors?: ErrorTable;
   /** Its sections of `svc-api.yaml`, and its part of the configuration without them. */
   readonly config?: FeatureConfig;
-  /** Its flags and forms of commands of the core, by the ids of the commands, such as `apikey:list`. */
+  /** Its flags and forms of other commands, by the ids of the commands, such as `apikey:list`. */
   readonly commands?: Readonly<Record<string, CommandAddition>>;
   /** Parts that other features use if they are there, by name. */
   readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
@@ -101,7 +101,7 @@ export interface OwnFeature extends Omit<Feature, 'config' | 'fields' | 'onKeys'
   readonly inPrimary?: () => Promise<void>;
 }
 
-/** A feature's part of a command of the core. */
+/** A feature's part of another command. */
 export interface CommandAddition {
   /** Its flags, by their names without dashes. */
   readonly flags: Readonly<Record<string, AddedFlag>>;

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { isLoopbackHost, KeysError, printable } from '../keys/basics/index.ts';
+import { KeysError, printable } from '../keys/basics/index.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../keys/permissions/index.ts';
 import type { Client } from '../keys/operations/index.ts';
 import type { ServerOptions } from '../remote/connection.ts';
@@ -54,6 +54,12 @@ export function readServerUrl(text: string): string {
     throw invalid(`The address of the server has a query or a fragment. Leave them out: write ${url.origin}.`);
   const path = url.pathname.replace(/\/+$/, '').replace(/\/graphql$/, '');
   return url.origin + path;
+}
+
+/** True if requests to a server stay on this machine. */
+export function isLoopback(server: string): boolean {
+  const { hostname } = new URL(server);
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
 function invalid(message: string): KeysError {
@@ -119,7 +125,7 @@ export async function serverTarget(
  * @throws KeysError SERVER_INSECURE
  */
 export function requireEncryption(server: string, { insecure }: Pick<PlaceFlags, 'insecure'>): void {
-  if (!server.startsWith('http:') || isLoopbackHost(new URL(server).hostname) || insecure) return;
+  if (!server.startsWith('http:') || isLoopback(server) || insecure) return;
   throw new KeysError(
     'SERVER_INSECURE',
     `The key would be sent to ${server} without encryption. Use https:, or pass --insecure if the network is safe.`,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { globSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { blocksOf, blockWith } from '../support/pages.ts';
@@ -57,8 +57,10 @@ describe('an example of the pages about plugins', () => {
     const folder = tempFolder();
     mkdirSync(join(folder, 'node_modules'));
     symlinkSync(ROOT, join(folder, 'node_modules/svc-api'));
-    for (const [path, content] of Object.entries({ 'package.json': '{ "type": "module" }', ...files }))
+    for (const [path, content] of Object.entries({ 'package.json': '{ "type": "module" }', ...files })) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), content);
+    }
     const { code, stdout, stderr } = await finished(
       spawn(process.execPath, [join(folder, 'program.js')], { env: cleanEnv() }),
     );
@@ -108,8 +110,10 @@ describe('an example of the pages about plugins', () => {
     }
   });
 
-  it('adds a step when keys change', async () => {
+  it('adds a step when keys change, which lets keys that broke the rule before be disabled', async () => {
+    await cli('apikey create --name Ownerless --roles GUEST');
     example('svc-api-owned');
+    await cli('apikey disable Ownerless');
     const { code, error } = await cli('apikey create --name B --roles GUEST', 1);
     assert.equal(code, 'FEATURE_FAILED');
     assert.match(error as string, /"B" has no owner\./);
@@ -270,6 +274,20 @@ describe('an example of the pages about plugins', () => {
       'features.js': fileAt('features.js'),
       'program.js': `${fileAt('program.js')}
         import { OPERATOR } from 'svc-api';
+        const keys = await openKeys({ database: ':memory:' });
+        const { apiKey } = await keys.create({ name: 'A', roles: ['GUEST'], team: 'Web' }, { actor: OPERATOR });
+        console.log(JSON.stringify(apiKey.team));
+        await keys.close();`,
+    });
+    assert.equal(team, 'Web');
+  });
+
+  it('adds the feature of a package in a program', async () => {
+    const team = await program({
+      'node_modules/svc-api-team/package.json': '{ "name": "svc-api-team", "type": "module" }',
+      'node_modules/svc-api-team/feature.js': blocksOf('docs/plugins/writing.md', 'js')[0]!,
+      'program.js': `${fileAt('with-package.js')}
+        const { OPERATOR } = await import('svc-api');
         const keys = await openKeys({ database: ':memory:' });
         const { apiKey } = await keys.create({ name: 'A', roles: ['GUEST'], team: 'Web' }, { actor: OPERATOR });
         console.log(JSON.stringify(apiKey.team));

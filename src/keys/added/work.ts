@@ -2,8 +2,11 @@ import { inTime, isKeysError, printable } from '../basics/index.ts';
 import { invalidFeature } from './failures.ts';
 import { isAdded } from './registry.ts';
 
-/** How long a plugin can take to load a part of it, or to start its work, in milliseconds. Others wait meanwhile. */
-const WORK_MS = 10_000;
+/**
+ * How long a plugin can take to load a part of it, to start its work, or for a step, in milliseconds. Others wait
+ * meanwhile.
+ */
+export const WORK_MS = 10_000;
 
 /**
  * Does work of a feature. That of a plugin has a time limit.

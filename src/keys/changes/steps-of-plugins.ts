@@ -1,4 +1,4 @@
-import { failedFeature, isAdded } from '../added/index.ts';
+import { failedFeature, isAdded, WORK_MS } from '../added/index.ts';
 import { inTime, isKeysError, kindOf } from '../basics/index.ts';
 import type { KeyListener, OwnKeyListener, ReplacementSteps } from './transaction.ts';
 
@@ -15,11 +15,8 @@ export function listenersOf(
 
 type Step = (...given: unknown[]) => unknown;
 
-/** How long a step can take, in milliseconds. Meanwhile, nothing else can change keys. */
-const STEP_MS = 10_000;
-
 /** A plugin's steps, whose failures name the plugin. One that takes too long fails. */
-export function stepsOfPlugin(plugin: string, { rules, ...onKeys }: KeyListener, limitMs = STEP_MS): KeyListener {
+export function stepsOfPlugin(plugin: string, { rules, ...onKeys }: KeyListener, limitMs = WORK_MS): KeyListener {
   const named = (steps: object, path: string): object =>
     Object.fromEntries(
       Object.entries(steps).map(([name, step]) => [name, namedStep(plugin, `${path}.${name}`, step as Step, limitMs)]),

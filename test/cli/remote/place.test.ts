@@ -94,8 +94,8 @@ describe('whose keys a command works on', () => {
       assert.match(stderr, /\nCode: SERVER_INSECURE\n/);
       assert.equal(code, 2);
     }
-    // It reaches this machine, but is no loopback address.
-    const url = server.url.replace('127.0.0.1', '0.0.0.0');
+    // Another notation of 127.0.0.1, which does not count as loopback.
+    const url = server.url.replace('127.0.0.1', '[::ffff:127.0.0.1]');
     for (const [flags, expected] of [
       [[], 2],
       [['--insecure'], 0],

@@ -97,11 +97,13 @@ export const PROGRAM_ERRORS = defineErrors({
   FEATURE_FAILED: {
     status: 500,
     graphql: true,
-    meaning: 'A step or a port of a plugin failed. Nothing was changed.',
+    meaning:
+      'A step or a port of a plugin failed, and nothing was changed. Or a command waited for a part of a plugin that ' +
+      'never finished.',
     causes: [
       'the plugin refused the change with an error that has no code',
       'the plugin has a defect, or a statement that the database refuses',
-      'a part of a plugin never finished, so that the command had nothing left to do',
+      'a part of a plugin never finished',
     ],
     remedy:
       'The error names the plugin: update or uninstall it. For its author, ' +
