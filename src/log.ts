@@ -113,7 +113,9 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
   const report = (dropped: number) => log.error({ dropped }, `${dropped} lines dropped`);
   const output = new LogOutput(process.stderr, report);
   const base = { name: 'svc-api', pid: process.pid };
-  const log: Log = pino({ level, base }, { write: (line) => output.write(printableJson(redactSecrets(line))) });
+  // Node adds the bytes that its HTTP parser refused, which can hold credentials.
+  const redact = { paths: ['err.rawPacket'], remove: true };
+  const log: Log = pino({ level, base, redact }, { write: (line) => output.write(printableJson(redactSecrets(line))) });
   const isLogged = (wanted: LogLevel) => LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(wanted);
   const followed = (['debug', 'trace'] as const).filter(isLogged).map((at) => {
     const follow = (step: unknown) => log[at]((step as Step).fields, (step as Step).message);

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer, request } from 'node:https';
 import { request as plainRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestCli, testCli } from '../../support/cli.ts';
@@ -81,6 +81,22 @@ describe('guard', () => {
     const parts = runParts(folder).join('\n');
     assert.match(parts, /\/pino\//);
     assert.doesNotMatch(parts, /graphql/);
+  });
+
+  it('logs an answer that is not valid HTTP without its bytes, which can hold credentials', async () => {
+    const cli = testCli();
+    const answer = 'HTTP/1.1 200 OK\r\nSet-Cookie: session=0123\r\nX-A: \u0001\r\n\r\n';
+    const broken = createPlainServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(answer)));
+    await once(broken.listen(0, '127.0.0.1'), 'listening');
+    const { key } = await cli.given('Reader', { permissions: ['DASHBOARD:READ_ANY'] });
+    const { port } = broken.address() as AddressInfo;
+    const { url, child, end } = await guard(cli, [`http://127.0.0.1:${port}`, '--any-key', '--port', '0']);
+    assert.equal((await get(url, key))[0], 502);
+    child.kill();
+    broken.close();
+    const { stderr } = await end;
+    assert.match(stderr, /"code":"HPE_INVALID_HEADER_TOKEN".*"msg":"the upstream did not answer"/);
+    assert.ok(!stderr.includes([...Buffer.from('session=0123')].join(',')), stderr);
   });
 
   it('has people sign in as its configuration says while it runs, and says nothing of their secrets', async () => {
