@@ -32,11 +32,17 @@ export function answerInvalidRequest(error: ParserError, socket: Duplex): { id: 
   if (refusedConnections.has(socket)) return undefined;
   // An error of TLS cannot be answered in HTTP.
   const isHttp = error.code?.startsWith('HPE_') || error.code?.startsWith('ERR_HTTP_');
-  if (!isHttp || !socket.writable || isAnswering(socket)) {
+  if (!isHttp || !socket.writable) {
     socket.destroy();
     return undefined;
   }
   refusedConnections.add(socket);
+  setTimeout(() => socket.destroy(), REFUSED_LINGER_MS);
+  if (isAnswering(socket)) {
+    // Sends what has been written of that answer.
+    socket.end();
+    return undefined;
+  }
   const [code, message]: readonly [code: ReplyCode, message: string] = isOfProxy(error)
     ? ['FORBIDDEN', 'The request is not valid HTTP.']
     : error.code === 'HPE_HEADER_OVERFLOW'
@@ -50,7 +56,6 @@ export function answerInvalidRequest(error: ParserError, socket: Duplex): { id: 
   const headers = Object.entries({ ...lastHeaders(body), [REQUEST_ID]: id });
   const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers.map((header) => header.join(': '))];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  setTimeout(() => socket.destroy(), REFUSED_LINGER_MS);
   return { id, status };
 }
 
