@@ -137,15 +137,36 @@ describe('an example of the pages about plugins', () => {
     }
   });
 
+  it('has a rule for a change of its own, which its page asks', async () => {
+    const errors = `errors: { APPROVAL_REFUSED: { meaning: 'Refused.', causes: ['its own'], remedy: 'Ask another.' } }`;
+    const routes = `routes: async (app, { bearer, keys }) => {
+      app.get('/rules', bearer('/rules', 'API_KEY:READ_ANY').auth, async (context) => {
+        const principal = context.get('principal');
+        const [changes] = await keys.permittedChanges.possibleChanges([principal.apiKey], principal);
+        return context.json(changes.find(({ change }) => change === 'approve').refusal.code);
+      });
+    }`;
+    data.install('svc-api-rules', `{ name: 'svc-api-rules', ${errors}, ${block('approve: async (view')} ${routes} }`);
+    const { key } = await cli('apikey create --name R --roles ADMIN --owner Ada');
+    const serve = await startServe(database, ['--port', '0'], env());
+    try {
+      const answer = await fetch(`${serve.url}/rules`, { headers: { authorization: `Bearer ${key as string}` } });
+      assert.equal(await answer.json(), 'APPROVAL_REFUSED');
+    } finally {
+      await serve.stop();
+    }
+  });
+
   it('adds an error code', async () => {
     example('svc-api-owners');
     assert.equal((await cli('apikey create --name D --roles GUEST', 2))['code'], 'OWNER_MISSING');
   });
 
   it('adds an operation, which its command does on a store and on a server', async () => {
-    const paths = ['deploy.js', 'schema.js', 'remote.js', 'commands/deploy/approve.js'];
+    const paths = ['feature.js', 'deploy.js', 'schema.js', 'remote.js', 'commands/deploy/approve.js'];
     const files = Object.fromEntries(paths.map((path) => [path, fileAt(path)]));
-    data.install('svc-api-deploy', `(await import('./deploy.js')).feature`, undefined, {}, files);
+    const manifest = JSON.parse(blockWith('"commands"', 'docs/plugins/operations.md', 'json')) as object;
+    data.install('svc-api-deploy', '', undefined, manifest, files);
     assert.deepEqual(await cli('deploy approve 7'), { id: '7', by: null });
     const { key } = await cli('apikey create --name H --permissions SERVICES:UPDATE_ANY --owner Ada');
     const serve = await startServe(database, ['--port', '0'], env());

@@ -15,10 +15,6 @@ function makePlugin(name: string, result: string, hooks: readonly string[], mani
     hooks: Object.fromEntries(hooks.map((hook) => [hook, './feature.js'])),
     ...(hasCommands && { commands: './commands' }),
   };
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), text);
-  }
   if (hasCommands) {
     mkdirSync(join(folder, 'node_modules/@oclif'), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules/@oclif/core'), join(folder, 'node_modules/@oclif/core'));
@@ -27,7 +23,10 @@ function makePlugin(name: string, result: string, hooks: readonly string[], mani
     join(folder, 'package.json'),
     JSON.stringify({ name, version: '1.0.0', type: 'module', oclif, ...manifest }),
   );
-  writeFileSync(join(folder, 'feature.js'), `export default async () => (${result});\n`);
+  for (const [path, text] of Object.entries({ 'feature.js': `export default async () => (${result});\n`, ...files })) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
   return folder;
 }
 
