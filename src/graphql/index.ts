@@ -20,6 +20,7 @@ export {
   writeData,
 } from './execution/index.ts';
 export type { FeatureSchema } from './feature-schema.ts';
+export { chainsFor, pageLoader } from './page-loader.ts';
 export {
   auditChanges,
   badInput,

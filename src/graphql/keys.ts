@@ -1,22 +1,15 @@
-import DataLoader from 'dataloader';
-import {
-  type AncestorLimit,
-  type Chain,
-  findAnswering,
-  mayFor,
-  readPermission,
-  splitUsed,
-  suggestGrants,
-} from '../keys/authorization/index.ts';
+import type DataLoader from 'dataloader';
+import { type AncestorLimit, type Chain, findAnswering, mayFor, readPermission } from '../keys/authorization/index.ts';
 import { type Budget, isBudget, madeOnce } from '../keys/basics/index.ts';
 import { namedIssues } from '../keys/changes/index.ts';
-import { type ApiKey, NO_USE, previousUseSince, type UseTotals, type UsedGrant } from '../keys/key/index.ts';
+import { type ApiKey, NO_USE, previousUseSince, type UseTotals } from '../keys/key/index.ts';
 import type { Branch } from '../keys/lists/index.ts';
 import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import { formatCursor, type KeysService } from '../keys/service/index.ts';
-import { groupPermissions, PermissionSet, splitPermission, unknownGrantsOf } from '../keys/permissions/index.ts';
+import { groupPermissions, unknownGrantsOf } from '../keys/permissions/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
 import type { BudgetedContext } from './context.ts';
+import { chainsFor, pageLoader } from './page-loader.ts';
 import { badInput, connectionOf, knownTo } from './resolve.ts';
 import type { ApiKeyLimit, ApiKeyResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
@@ -47,21 +40,8 @@ export function keyResolversOf(keys: KeysService): Resolvers {
 function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
   const { catalog } = keys;
   const loadersIn = loadersOf(keys);
+  const withChain = chainsFor(keys);
   const accessOf = madeOnce((chain: Chain) => keys.accessOf(chain));
-  /** Without waiting if possible, since a promise for each key of a page is expensive. */
-  const withChain = <Result>(
-    key: ApiKey,
-    context: BudgetedContext,
-    use: (chain: Chain) => Result,
-  ): Result | Promise<Awaited<Result>> => {
-    if (key === context.principal.apiKey) return use(context.principal.chain);
-    if (key.createdBy === null) return use({ keys: [key], isComplete: true });
-    return loadersIn(context)
-      .chain.load(key)
-      .then((chain) => context.budget.runYielding(() => use(chain))) as Promise<Awaited<Result>>;
-  };
-  const suggestion = async (key: ApiKey, chain: Chain, context: BudgetedContext) =>
-    suggestGrants(chain, await loadersIn(context).usedPermissions.load(key.id), keys.catalog);
   const useOf = ({ id }: ApiKey, context: BudgetedContext) => loadersIn(context).use.load(id);
 
   return {
@@ -108,27 +88,9 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
         };
       }),
     branch: ({ id }, _, context) => loadersIn(context).branch.load(id),
-    suggestedRoles: (key, _, context) =>
-      withChain(key, context, async (chain) => (await suggestion(key, chain, context)).roles),
-    suggestedPermissions: (key, _, context) =>
-      withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).permissions)),
-    excessPermissions: (key, _, context) =>
-      withChain(key, context, async (chain) => {
-        const { roles, unused } = await suggestion(key, chain, context);
-        const kept = PermissionSet.of(catalog, { roles, permissions: [] });
-        return groupPermissions(unused.filter((permission) => !kept.has(...splitPermission(permission))));
-      }),
-    unusedPermissions: (key, _, context) =>
-      withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).unused)),
     uses: async (key, _, context) => (await useOf(key, context)).uses,
     lastUsedAt: async (key, _, context) => (await useOf(key, context)).lastUsedAt,
     budgets: (key, _, context) => (key.limits.some(isBudget) ? loadersIn(context).budgets.load(key) : []),
-    usedPermissions: async ({ id }, _, context) =>
-      knownTo(catalog, splitUsed(await loadersIn(context).usedPermissions.load(id)).permissions),
-    usedTools: async (key, _, context) =>
-      withChain(key, context, async (chain) => (await suggestion(key, chain, context)).tools),
-    usedRoutes: async (key, _, context) =>
-      withChain(key, context, async (chain) => (await suggestion(key, chain, context)).routes),
     rotation: (key, _, context) => {
       const rotation = keys.rotationOf(key);
       return (
@@ -167,16 +129,10 @@ interface Loaders {
   branch: DataLoader<string, Branch>;
   /** The amounts left in the budgets of a key. */
   budgets: DataLoader<ApiKey, readonly Budget[]>;
-  chain: DataLoader<ApiKey, Chain>;
   disabledByPolicy: DataLoader<ApiKey, boolean>;
   /** The usage of a key, by its id. */
   use: DataLoader<string, UseTotals>;
-  /** The permissions that a key has used, and the roles that it has granted, by its id. */
-  usedPermissions: DataLoader<string, ReadonlyMap<UsedGrant, number>>;
 }
-
-/** How many keys are loaded at a time. */
-const BATCH_SIZE = 50;
 
 function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
   const of = madeOnce((budget: BudgetedContext['budget']) => createLoaders(keys, budget));
@@ -184,17 +140,7 @@ function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
 }
 
 function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Loaders {
-  // Waits until all keys of a page have asked, like DataLoader itself, but gives other requests a turn.
-  const schedule = (load: () => void) =>
-    Promise.resolve().then(() => process.nextTick(() => void budget.yieldToEventLoop().then(load, load)));
-  const loader = <Key, Value>(load: (wanted: readonly Key[]) => Promise<Value[]>) =>
-    new DataLoader<Key, Value>(
-      async (wanted) => {
-        budget.check();
-        return load(wanted);
-      },
-      { maxBatchSize: BATCH_SIZE, batchScheduleFn: (start) => void schedule(start) },
-    );
+  const loader = <Key, Value>(load: (wanted: readonly Key[]) => Promise<Value[]>) => pageLoader(budget, load);
   return {
     branch: loader(async (ids: readonly string[]) => {
       const { byKey } = await keys.lists.branchesOf(ids);
@@ -204,7 +150,6 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
       const found = await keys.budgetsOf(page);
       return page.map(({ id }) => found.get(id)!);
     }),
-    chain: loader((page: readonly ApiKey[]) => keys.chainsOf(page)),
     disabledByPolicy: loader(async (page: readonly ApiKey[]) => {
       const found = await keys.disabledByPolicy(page);
       return page.map(({ id }) => found.has(id));
@@ -212,10 +157,6 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
     use: loader(async (ids: readonly string[]) => {
       const found = await keys.useOf(ids);
       return ids.map((id) => found.get(id) ?? NO_USE);
-    }),
-    usedPermissions: loader(async (ids: readonly string[]) => {
-      const found = await keys.grantsUsedBy(ids);
-      return ids.map((id) => found.get(id)!);
     }),
   };
 }

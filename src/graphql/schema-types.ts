@@ -116,11 +116,7 @@ export type ApiKeyResolvers = { id?: Resolver<string, ApiKey>; name?: Resolver<s
   Resolver<number, ApiKey>; createdBy?: Resolver<Maybe<string>, ApiKey>; status?: Resolver<ApiKeyStatus, ApiKey>;
   expiresAt?: Resolver<Maybe<number>, ApiKey>; disabledAt?: Resolver<Maybe<number>, ApiKey>; disabledByPolicy?:
   Resolver<boolean, ApiKey>; managed?: Resolver<boolean, ApiKey>; uses?: Resolver<number, ApiKey>; lastUsedAt?:
-  Resolver<Maybe<number>, ApiKey>; usedPermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>; usedTools?:
-  Resolver<ReadonlyArray<ApiKeyTool>, ApiKey>; usedRoutes?: Resolver<ReadonlyArray<string>, ApiKey>; suggestedRoles?:
-  Resolver<ReadonlyArray<string>, ApiKey>; suggestedPermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>;
-  unusedPermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>; excessPermissions?:
-  Resolver<ReadonlyArray<Permission>, ApiKey>; rotation?: Resolver<Maybe<ApiKeyRotation>, ApiKey>; };
+  Resolver<Maybe<number>, ApiKey>; rotation?: Resolver<Maybe<ApiKeyRotation>, ApiKey>; };
 export type ApiKeyDescendants = { count: Lazy<number>; hasMore: Lazy<boolean>; lastUsedAt?: Lazy<Maybe<number>>;
   keys: Lazy<ReadonlyArray<ApiKey>>; };
 export type UsagePeriod = 'HOUR' | 'DAY';
@@ -142,7 +138,6 @@ export type PermissionCatalog = { roles: Lazy<ReadonlyArray<RoleGrants>>; resour
   actions: Lazy<ReadonlyArray<AuthAction>>; };
 export type RoleGrants = { role: Lazy<string>; description: Lazy<string>; permissions:
   Lazy<ReadonlyArray<Permission>>; };
-export type ApiKeyTool = { name: Lazy<string>; lastUsedAt: Lazy<number>; };
 export type ApiKeyBudget = { limit: Lazy<string>; left: Lazy<number>; };
 export type ApiKeyLimit = { keyId: Lazy<string>; name?: Lazy<Maybe<string>>; status: Lazy<ApiKeyStatus>; expiresAt?:
   Lazy<Maybe<number>>; permissions: Lazy<ReadonlyArray<Permission>>; };

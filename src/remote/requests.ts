@@ -29,7 +29,7 @@ import {
   splitPermission,
 } from '../keys/permissions/index.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
-import type { KeyState, KeyWithAccess, ManyPlan, NamedIssue, ReviewedKey } from '../keys/service/index.ts';
+import type { KeyState, KeyWithAccess, ManyPlan, NamedIssue } from '../keys/service/index.ts';
 import {
   around,
   json,
@@ -53,7 +53,8 @@ import {
 const texts = list(text);
 /** A key by its id and name. */
 export const name = object({ id: text, name: text });
-const permissions = mapped(list(object({ resource: text, actions: list(word<Action>()) })), permissionsIn);
+/** Permissions, grouped by their resources in the answer. */
+export const permissions = mapped(list(object({ resource: text, actions: list(word<Action>()) })), permissionsIn);
 const isPermission = (grant: string): grant is Permission => grant.includes(':');
 export const rolesOf = mapped(texts, (grants): Role[] => grants.filter((grant) => !isPermission(grant)));
 export const permissionsOf = mapped(texts, (grants) => grants.filter(isPermission));
@@ -113,7 +114,8 @@ const rotation = nullable(
   }),
 );
 
-const stateFields = {
+/** The fields of a key's state. */
+export const stateFields = {
   apiKey: of('', keyFields),
   status: word<Status>(),
   disabledByPolicy: yesOrNo,
@@ -155,19 +157,10 @@ const access: Shape<KeyWithAccess> = object({
   issued,
 });
 
-const reviewed: Shape<ReviewedKey> = object({
-  ...stateFields,
-  effectivePermissions: permissions,
-  answering: nullable(text),
-  creator: of(
-    'ancestors',
-    mapped(list(only('name', nullable(text))), ([nearest]) => nearest ?? null),
-  ),
-});
-
 /** The nodes of a page. */
 const nodes = <Node>(node: Shape<Node>) => of('edges', list(only('node', node)));
-const pageOf = <Key>(key: Shape<Key>) =>
+/** A page of keys. */
+export const pageOf = <Key>(key: Shape<Key>) =>
   object({ keys: nodes(key), hasNextPage: of('pageInfo', only('hasNextPage', yesOrNo)) });
 
 const fieldChanges = list(object({ field: text, before: nullable(text), after: nullable(text) }));
@@ -325,21 +318,7 @@ export const REQUESTS = {
       ),
     ),
   ),
-  suggest: query(
-    'apiKey',
-    ID,
-    nullable(
-      object({
-        roles: of('suggestedRoles', texts),
-        permissions: of('suggestedPermissions', permissions),
-        unused: of('unusedPermissions', permissions),
-        tools: of('usedTools', list(object({ name: text, lastUsedAt: time }))),
-        routes: of('usedRoutes', texts),
-      }),
-    ),
-  ),
   apiKeys: query('apiKeys', { first: 'Int!', after: 'String', ...FILTERS }, pageOf(state)),
-  review: query('apiKeys', { first: 'Int!', after: 'String' }, pageOf(reviewed)),
   apiKeyList: query(
     'apiKeyList',
     { first: 'Int!', offset: 'Int!', sort: 'ApiKeySort!', descending: 'Boolean!', ...FILTERS },

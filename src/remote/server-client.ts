@@ -12,8 +12,6 @@ import { REQUESTS } from './requests.ts';
 
 /** Keys at a time. At twice as many, some plugin fields would exceed the cost limit of a request with a filter. */
 const PAGE_KEYS = 100;
-/** The same for keys with all their permissions. */
-const REVIEWED_KEYS = 50;
 
 /**
  * The client of a running server, over its GraphQL, as the key that is sent. The rules run on the server; input is
@@ -159,19 +157,9 @@ export function serverClient(options: ServerOptions): Client {
     },
 
     show: async (name) => (await connection.ask(REQUESTS.show, { name })) ?? undefined,
-    async *review() {
-      for (let after: string | undefined; ;) {
-        const { keys, hasNextPage } = await connection.ask(REQUESTS.review, { first: REVIEWED_KEYS, after });
-        yield keys;
-        const last = keys.at(-1);
-        if (!hasNextPage || !last) return;
-        after = formatCursor(last.apiKey);
-      }
-    },
     /** A server refuses confusable names of keys itself. */
     findConfusableNames: async () => [],
     decide: async ({ id }, permission) => found(await connection.ask(REQUESTS.decide, { id, permission }), id),
-    suggest: async ({ id }) => found(await connection.ask(REQUESTS.suggest, { id }), id),
     /** There is nothing to close. */
     close: async () => {},
   };

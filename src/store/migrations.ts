@@ -75,8 +75,9 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
 
-  // Uses of keys, and the permissions they use. Separate from the keys and without references, so that recording use and
-  // changing keys do not wait for each other. The use of deleted keys is removed later. PostgreSQL can update a row within its page, without touching an index, if there is room.
+  // Uses of keys. Separate from the keys and without references, so that recording use and changing keys do not wait for
+  // each other. The use of deleted keys is removed later. PostgreSQL can update a row within its page, without touching
+  // an index, if there is room.
   const room = isPostgres ? sql.raw(' with (fillfactor = 50)') : clustered;
   await sql`create table key_uses (
     key_id ${keyId} primary key not null,
@@ -84,12 +85,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     last_used_at bigint,
     previous_last_used_at bigint
   )${room}`.execute(db);
-  await sql`create table used_grants (
-    key_id ${keyId} not null,
-    permission ${text} not null,
-    last_used_at bigint not null,
-    constraint used_grants_key primary key (key_id, permission)
-  )${clustered}`.execute(db);
 
   // How much of each limit keys have used, and what processes have leased of it.
   await sql`create table limit_states (

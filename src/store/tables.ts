@@ -82,13 +82,6 @@ export interface KeyUsesTable {
   previous_last_used_at: number | null;
 }
 
-/** A row of `used_grants`. */
-export interface UsedGrantTable {
-  key_id: string;
-  permission: string;
-  last_used_at: number;
-}
-
 /** A row of `rotated_secrets`. */
 export interface RotatedSecretTable {
   digest: string;
@@ -161,7 +154,6 @@ export interface CoreTables {
   api_keys: ApiKeyTable;
   key_labels: KeyLabelTable;
   key_uses: KeyUsesTable;
-  used_grants: UsedGrantTable;
   rotated_secrets: RotatedSecretTable;
   audit_log: AuditLogTable;
   audit_head: AuditPositionTable;
@@ -186,7 +178,6 @@ export const TABLES = {
   api_keys: ['id'],
   key_labels: ['label', 'created_at', 'key_id'],
   key_uses: ['key_id'],
-  used_grants: ['key_id', 'permission'],
   rotated_secrets: ['digest'],
   audit_log: ['number'],
   audit_head: ['one'],

@@ -1,18 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type KeyUse, MAX_TOOLS, USE, type UsedGrant, type UseTotals } from '../keys/key/index.ts';
+import { type KeyUse, USE, type UseTotals } from '../keys/key/index.ts';
 import type { DialectName } from './connection.ts';
 import { portOfStore } from './port-of-store.ts';
-import {
-  BEFORE_IDS,
-  chunksOf,
-  idsAmong,
-  jsonRowId,
-  jsonRowNumber,
-  jsonRows,
-  jsonRowsOf,
-  jsonRowText,
-  toNumber,
-} from './rows.ts';
+import { BEFORE_IDS, chunksOf, idsAmong, jsonRowId, jsonRowNumber, jsonRows, jsonRowsOf, toNumber } from './rows.ts';
 import type { Tables } from './tables.ts';
 
 /** How many keys with use are checked at once for being deleted. */
@@ -23,7 +13,6 @@ export const use = portOfStore({
   port: USE,
   read: ({ run, connection: { dialect } }) => ({
     totals: (ids) => run((db) => findTotals(db, idsAmong(dialect, ids))),
-    grants: (ids) => run((db) => findUsedPermissions(db, dialect, ids)),
     ofDeleted: (after) => run((db) => findDeleted(db, after)),
   }),
   write: ({ db, dialect }) => ({
@@ -50,29 +39,6 @@ async function findTotals(db: Kysely<Tables>, ids: readonly string[]): Promise<M
 }
 
 /**
- * The permissions that keys have used and the roles that they granted, by key id, each with the time of its last use.
- */
-async function findUsedPermissions(
-  db: Kysely<Tables>,
-  dialect: DialectName,
-  ids: readonly string[],
-): Promise<Map<string, Map<UsedGrant, number>>> {
-  const found = new Map<string, Map<UsedGrant, number>>(ids.map((id) => [id, new Map()]));
-  for (const chunk of chunksOf(idsAmong(dialect, ids))) {
-    const rows = await db
-      .selectFrom('used_grants')
-      .selectAll()
-      .where('key_id', 'in', chunk)
-      .orderBy('key_id')
-      .orderBy('permission')
-      .execute();
-    for (const { key_id: id, permission, last_used_at: at } of rows)
-      found.get(id)?.set(permission as UsedGrant, Number(at));
-  }
-  return found;
-}
-
-/**
  * Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. In PostgreSQL their rows
  * are locked before any other of their use and in the order of their ids: no two processes wait for each other.
  */
@@ -90,28 +56,12 @@ async function addUses(db: Kysely<Tables>, dialect: DialectName, uses: readonly 
     from ${jsonRows(dialect, totals)} where ${isKnown(dialect)}
     on conflict (key_id) do update set uses = key_uses.uses + excluded.uses,
       last_used_at = ${latest('last_used_at')}, previous_last_used_at = ${latest('previous_last_used_at')}`.execute(db);
-  const grants = sorted.flatMap(({ id, permissions, lastUsedAt }) =>
-    permissions.map((permission) => [id, permission, lastUsedAt ?? 0]),
-  );
-  if (grants.length > 0)
-    await sql`insert into used_grants (key_id, permission, last_used_at)
-      select ${jsonRowId(dialect, 0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)}
-      where ${isKnown(dialect)} and (not ${isName(jsonRowText(1))} or (select count(*) from used_grants as other
-        where other.key_id = ${jsonRowId(dialect, 0)} and ${isName(sql.ref('other.permission'))}
-          and other.permission <> ${jsonRowText(1)}) < ${sql.lit(MAX_TOOLS)})
-      on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
-        where excluded.last_used_at > used_grants.last_used_at and excluded.permission not like 'route:%'`.execute(db);
 }
 
 /** True if the key of a given row was used before, or exists. */
 function isKnown(dialect: DialectName): RawBuilder<unknown> {
   return sql`(exists (select 1 from key_uses where key_id = ${jsonRowId(dialect, 0)})
     or exists (select 1 from api_keys where id = ${jsonRowId(dialect, 0)}))`;
-}
-
-/** True for a used tool or route. Only the first use of a route is kept, as there are many. */
-function isName(used: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`(${used} like 'tool:%' or ${used} like 'route:%')`;
 }
 
 /** The later one of the stored and the given time. */
@@ -150,8 +100,7 @@ async function lockUses(db: Kysely<Tables>, dialect: DialectName, ids: readonly 
 
 /** Removes the use of keys that were deleted. */
 async function forgetUses(db: Kysely<Tables>, dialect: DialectName, ids: readonly string[]): Promise<void> {
-  for (const table of ['used_grants', 'key_uses'])
-    await sql`delete from ${sql.table(table)}
-      where key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, ids)})
-        and not exists (select 1 from api_keys where id = key_id)`.execute(db);
+  await sql`delete from key_uses
+    where key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, ids)})
+      and not exists (select 1 from api_keys where id = key_id)`.execute(db);
 }

@@ -30,7 +30,9 @@ const MEANT_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
 /** Features' words, as used in names in code. */
 const WORDS = new Set(
   `completion consent consents contain containment containments edge edges effect effects federation leak leaks mcp nats
-  notice notices people person scan session sessions spent transfer usage webhook`.split(/\s+/),
+  notice notices people person review reviewed scan session sessions spent suggested transfer usage webhook`.split(
+    /\s+/,
+  ),
 );
 
 describe('the core', () => {

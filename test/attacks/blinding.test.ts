@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
 import { chainHash } from '../../src/keys/audit/chain.ts';
+import { USED_GRANTS } from '../../src/features/usage/suggest.ts';
 import { OPERATOR, type Principal, requirePermission } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
@@ -188,7 +189,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
       [['May not', { reason: 'forbidden', count: 1, missing: ['DOCKER:READ_ANY'] }, '127.0.0.1']],
     );
     assert.deepEqual(
-      [...(await test.keys.grantsUsedBy([principal.apiKey.id])).get(principal.apiKey.id)!.keys()],
+      [...(await test.keys.port(USED_GRANTS).of([principal.apiKey.id])).get(principal.apiKey.id)!.keys()],
       ['DOCKER:READ_ANY'],
     );
     assert.deepEqual(

@@ -3,6 +3,7 @@ import { mock } from 'node:test';
 import { getIntrospectionQuery } from 'graphql';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import type { BudgetLimits } from '../../src/graphql/index.ts';
+import { USED_GRANTS } from '../../src/features/usage/suggest.ts';
 import { USE } from '../../src/keys/key/use.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { REQUESTS } from '../../src/features/apply/requests.ts';
@@ -76,10 +77,11 @@ describe('a costly request', () => {
     ({ secrets } = store);
     calls = [];
     const repository = (real: KeyRepository): KeyRepository => ({
-      ...withPort(real, USE, (use) => ({
-        totals: (ids) => (calls.push('usage'), use.totals(ids)),
-        grants: (ids) => (calls.push('used'), use.grants(ids)),
-      })),
+      ...withPort(
+        withPort(real, USE, (use) => ({ totals: (ids) => (calls.push('usage'), use.totals(ids)) })),
+        USED_GRANTS,
+        (used) => ({ of: (ids) => (calls.push('used'), used.of(ids)) }),
+      ),
       findAncestors: (ids) => (calls.push('ancestors'), real.findAncestors(ids)),
     });
     test = await openTestKeys({ database: store.path, repository });

@@ -86,30 +86,6 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     assert.equal((await ask(old, ROTATE, { input: { id } })).errors![0]!.extensions['code'], 'FORBIDDEN');
   });
 
-  it('reports which grants were used, which would suffice, and which are unused', async () => {
-    await ask(old, '{ me { name } online }');
-    await test.keys.finishActivity();
-    const fields =
-      'usedPermissions { resource actions } suggestedPermissions { resource actions } unusedPermissions { resource actions }';
-    assert.deepEqual((await ask(admin, `{ apiKey(name: "CI") { managed ${fields} } }`)).data, {
-      apiKey: {
-        managed: false,
-        usedPermissions: [
-          { resource: 'ME', actions: ['READ_OWN'] },
-          { resource: 'ONLINE', actions: ['READ_ANY'] },
-        ],
-        suggestedPermissions: [
-          { resource: 'ME', actions: ['READ_OWN'] },
-          { resource: 'ONLINE', actions: ['READ_ANY'] },
-        ],
-        unusedPermissions: [
-          { resource: 'WELCOME', actions: ['READ_ANY', 'READ_OWN'] },
-          { resource: 'DOCKER', actions: ['READ_ANY', 'READ_OWN'] },
-        ],
-      },
-    });
-  });
-
   it('reads the audit log page by page, the newest first', async () => {
     const { key } = await rotate({ grace: '0s' });
     const page =

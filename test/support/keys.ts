@@ -20,6 +20,7 @@ import { openStore, type Store } from '../../src/store/open.ts';
 import type { StoreTimer } from '../../src/store/connection.ts';
 import { migratedStore } from './temp.ts';
 import { STORES } from './features.ts';
+import { UsedGrants } from './used-grants.ts';
 
 const ID_BYTES = 16;
 
@@ -32,6 +33,8 @@ export interface TestKeys {
   options: KeysOptions;
   /** The time in milliseconds since 1970, which tests set. */
   time: { now: number };
+  /** The grants that `keys` has written as used. */
+  usedGrants: UsedGrants;
 }
 
 /** The rules over a real, new store, with a stopped clock. */
@@ -66,6 +69,7 @@ export async function openTestKeys(
     timer: options.timer,
   };
   const store = await openStore(opening, { features: STORES, leaseClock: async () => time.now });
+  const usedGrants = new UsedGrants();
   const service: KeysOptions = {
     repository: options.repository?.(store.repository) ?? store.repository,
     catalog: createCatalog(options),
@@ -73,12 +77,19 @@ export async function openTestKeys(
     ...(options.randomness ?? { randomBytes, randomId: randomUUID }),
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
-    listeners: listenersOf(options.features ?? FEATURES),
+    listeners: listenersOf([...(options.features ?? FEATURES), usedGrants]),
     elapsed: () => time.now,
   };
   const { schedule } = service;
   const limiter = new Limiter({ store: store.limits, elapsed: () => time.now, schedule, id: randomUUID() });
-  return { database, store, keys: Object.assign(new KeysService(service), { limiter }), time, options: service };
+  return {
+    database,
+    store,
+    keys: Object.assign(new KeysService(service), { limiter }),
+    time,
+    usedGrants,
+    options: service,
+  };
 }
 
 /** A `repository` option that wraps the audit log, to run code while it is read. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { USED_GRANTS } from '../../src/features/usage/suggest.ts';
 import {
   buildClientSchema,
   getIntrospectionQuery,
@@ -52,7 +53,7 @@ describeOnEach('an invalid id', () => {
   it('has no use, no child keys and no changes', async () => {
     const { lists, audit } = test.keys;
     assert.deepEqual([...(await test.keys.useOf(['x']))], []);
-    assert.equal((await test.keys.grantsUsedBy(['x'])).get('x')!.size, 0);
+    assert.equal((await test.keys.port(USED_GRANTS).of(['x'])).get('x')!.size, 0);
     assert.equal((await lists.branchesOf(['x', 'y'])).byKey.get('x')?.count, 0);
     assert.deepEqual(await audit.read({ apiKey: 'x', actor: 'y' }, OPERATOR), []);
   });

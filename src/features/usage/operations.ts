@@ -1,5 +1,6 @@
 import { reading } from '../../keys/operations/index.ts';
-import { Usage, type UsageByPeriod, type UsageRequest } from './usage.ts';
+import { type Suggestion, suggestGrants, USED_GRANTS } from './suggest.ts';
+import { keyGone, Usage, type UsageByPeriod, type UsageRequest } from './usage.ts';
 
 /** The operation on the requests of all keys. */
 export const usageOperations = {
@@ -18,6 +19,16 @@ export const keyQuestions = {
       does: 'How the requests of a key ended, by hours or days in UTC, the oldest first.',
       run: (keys, { id, request }: { id: string; request: UsageRequest }): Promise<UsageByPeriod> =>
         keys.feature(Usage).byPeriod(id, request),
+    }),
+    keySuggestion: reading({
+      needs: 'API_KEY:READ_OWN',
+      does: 'The fewest grants that a key needs, by what it has used.',
+      async run(keys, { id }: { id: string }, actor): Promise<Suggestion> {
+        const key = await keys.findById(id, actor);
+        if (!key) throw keyGone(id);
+        const [[chain], used] = await Promise.all([keys.chainsOf([key]), keys.port(USED_GRANTS).of([id])]);
+        return suggestGrants(chain!, used.get(id)!, keys.catalog);
+      },
     }),
   },
   remote: () => import('./remote.ts'),

@@ -1,7 +1,8 @@
-import { formatTime, KeysError } from '../../keys/basics/index.ts';
+import { formatTime } from '../../keys/basics/index.ts';
 import type { Server } from '../../keys/operations/index.ts';
 import { REQUESTS } from './requests.ts';
-import { readUsageRequest, type UsageByPeriod, type UsageRequest } from './usage.ts';
+import type { Suggestion } from './suggest.ts';
+import { keyGone, readUsageRequest, type UsageByPeriod, type UsageRequest } from './usage.ts';
 
 export async function keyUsage(
   server: Server,
@@ -12,8 +13,12 @@ export async function keyUsage(
   return { ...range, periods: found(await server.ask(REQUESTS.keyUsage, variables), id) };
 }
 
+export async function keySuggestion(server: Server, { id }: { id: string }): Promise<Suggestion> {
+  return found(await server.ask(REQUESTS.keySuggestion, { id }), id);
+}
+
 /** The answer about a key that was there a moment ago. @throws KeysError NOT_FOUND */
 function found<Answer>(data: Answer | null, id: string): Answer {
   if (data !== null) return data;
-  throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+  throw keyGone(id);
 }

@@ -1,4 +1,5 @@
-import { list, nullable, number, object, only, query, time } from '../../remote/shape.ts';
+import { permissions } from '../../remote/requests.ts';
+import { list, nullable, number, object, of, only, query, text, time } from '../../remote/shape.ts';
 
 /** The requests to servers. */
 export const REQUESTS = {
@@ -10,6 +11,19 @@ export const REQUESTS = {
         'usage(from: $from, to: $to, by: $by)',
         nullable(list(object({ start: time, accepted: number, forbidden: number, limited: number, refused: number }))),
       ),
+    ),
+  ),
+  keySuggestion: query(
+    'apiKey',
+    { id: 'ID!' },
+    nullable(
+      object({
+        roles: of('suggestedRoles', list(text)),
+        permissions: of('suggestedPermissions', permissions),
+        unused: of('unusedPermissions', permissions),
+        tools: of('usedTools', list(object({ name: text, lastUsedAt: time }))),
+        routes: of('usedRoutes', list(text)),
+      }),
     ),
   ),
 };

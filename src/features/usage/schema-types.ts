@@ -10,8 +10,17 @@ export type QueryServiceUsageArgs = { from?: Maybe<string>; to?: Maybe<string>; 
 export type QueryResolvers = { serviceUsage?: Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, object,
   QueryServiceUsageArgs>; };
 export type ApiKeyUsageArgs = { from?: Maybe<string>; to?: Maybe<string>; by: Maybe<UsagePeriod>; };
-export type ApiKeyResolvers = { usage?: Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, ApiKey, ApiKeyUsageArgs>; };
+export type ApiKeyResolvers = { usedPermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>; usedTools?:
+  Resolver<ReadonlyArray<ApiKeyTool>, ApiKey>; usedRoutes?: Resolver<ReadonlyArray<string>, ApiKey>; suggestedRoles?:
+  Resolver<ReadonlyArray<string>, ApiKey>; suggestedPermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>;
+  unusedPermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>; excessPermissions?:
+  Resolver<ReadonlyArray<Permission>, ApiKey>; usage?: Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, ApiKey,
+  ApiKeyUsageArgs>; };
 export type UsagePeriod = 'HOUR' | 'DAY';
 export type ApiKeyUsage = { start: Lazy<number>; accepted: Lazy<number>; forbidden: Lazy<number>; limited:
   Lazy<number>; refused: Lazy<number>; };
+export type Permission = { resource: Lazy<string>; actions: Lazy<ReadonlyArray<AuthAction>>; };
+export type ApiKeyTool = { name: Lazy<string>; lastUsedAt: Lazy<number>; };
+export type AuthAction = 'CREATE_ANY' | 'CREATE_OWN' | 'READ_ANY' | 'READ_OWN' | 'UPDATE_ANY' | 'UPDATE_OWN' |
+  'DELETE_ANY' | 'DELETE_OWN';
 export type Resolvers = { Query?: QueryResolvers; ApiKey?: ApiKeyResolvers; };

@@ -14,6 +14,7 @@ import {
 } from '../../store/index.ts';
 import { usageTables } from './tables.ts';
 import { type PeriodUsage, USAGE, type UsageBounds, type UsageRange } from './usage.ts';
+import { usedGrants } from './used-grants.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
 
@@ -39,8 +40,8 @@ const usage = portOfStore({
   }),
 });
 
-/** The tables and the port of usage. */
-export const usageStore: StoreOfFeature = { ...usageTables, ports: [usage] };
+/** The tables and the ports of usage. */
+export const usageStore: StoreOfFeature = { ...usageTables, ports: [usage, usedGrants] };
 
 /** A key's number in the other tables, and the first and last hour with requests. */
 interface KnownKey {

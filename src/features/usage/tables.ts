@@ -27,30 +27,51 @@ export interface KeyUsageDayTable extends OutcomeCounts {
   key_number: number;
 }
 
+/** A row of `used_grants`. */
+export interface UsedGrantTable {
+  key_id: string;
+  permission: string;
+  last_used_at: number;
+}
+
 declare module '../../store/tables.ts' {
   interface Tables {
+    used_grants: UsedGrantTable;
     key_usage: KeyUsageTable;
     key_usage_hours: KeyUsageHourTable;
     key_usage_days: KeyUsageDayTable;
   }
 }
 
-/** How the requests of keys ended. */
+/** The grants that keys used, and how their requests ended. */
 export const usageTables = {
-  tables: { key_usage: ['key_id'], key_usage_hours: ['hour', 'key_number'], key_usage_days: ['day', 'key_number'] },
-  writtenByServers: ['key_usage', 'key_usage_hours', 'key_usage_days'],
+  tables: {
+    used_grants: ['key_id', 'permission'],
+    key_usage: ['key_id'],
+    key_usage_hours: ['hour', 'key_number'],
+    key_usage_days: ['day', 'key_number'],
+  },
+  writtenByServers: ['used_grants', 'key_usage', 'key_usage_hours', 'key_usage_days'],
   migrations: [{ name: 'first release', up: createTables }],
 } satisfies TablesOfFeature;
 
-async function createTables(db: Kysely<Tables>, { dialect, keyId }: ColumnTypes): Promise<void> {
+async function createTables(db: Kysely<Tables>, { dialect, keyId, text }: ColumnTypes): Promise<void> {
   const isPostgres = dialect === 'postgres';
   // Rows in the order of the primary key: writes in that order change few pages. PostgreSQL has no such tables.
   const clustered = sql.raw(isPostgres ? '' : ' without rowid');
   const counts = sql`accepted bigint not null, forbidden bigint not null, limited bigint not null,
     refused bigint not null`;
 
-  // The outcomes of the requests of keys in their last hour. Separate from the keys and without references, so that
-  // recording usage and changing keys do not wait for each other. PostgreSQL can update a row within its page, without
+  // All tables are separate from the keys and without references, so that recording usage and changing keys do not wait
+  // for each other.
+  await sql`create table used_grants (
+    key_id ${keyId} not null,
+    permission ${text} not null,
+    last_used_at bigint not null,
+    constraint used_grants_key primary key (key_id, permission)
+  )${clustered}`.execute(db);
+
+  // The outcomes of the requests of keys in their last hour. PostgreSQL can update a row within its page, without
   // touching an index, if there is room.
   await sql`create table key_usage (
     key_id ${keyId} primary key not null,

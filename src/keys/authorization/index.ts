@@ -2,7 +2,6 @@
 export { AuditAccess } from './audit-access.ts';
 export * from './chain.ts';
 export * from './explain.ts';
-export * from './suggest.ts';
 export * from './granting.ts';
 export * from './policy.ts';
 export * from './principal.ts';

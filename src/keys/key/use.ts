@@ -65,13 +65,6 @@ export const [TOOL, ROUTE] = ['tool:', 'route:'] as const;
 /** The most tools and routes remembered for a key: clients choose the names of tools. */
 export const MAX_TOOLS = 500;
 
-/** A tool of an MCP server that a key has called. */
-export interface UsedTool {
-  name: string;
-  /** When it was last called, in milliseconds since 1970. */
-  lastUsedAt: number;
-}
-
 /** Uses of a key to be written. */
 export interface KeyUse extends UseTotals {
   id: string;
@@ -92,8 +85,6 @@ export interface HourUse extends OutcomeCounts {
 interface UseFinder {
   /** How much keys were used, by their ids; those that never were are left out. */
   totals(ids: readonly string[]): Promise<Map<string, UseTotals>>;
-  /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
-  grants(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
   /** Looks through some keys, by their ids, for deleted ones with use. @returns these, and where to go on */
   ofDeleted(after: string | undefined): Promise<{ ids: string[]; next: string | undefined }>;
 }

@@ -1,5 +1,4 @@
 import type { AuditEntry } from '../audit/index.ts';
-import type { Suggestion } from '../authorization/index.ts';
 import type { ConfusableName, SecretDelivery } from '../changes/index.ts';
 import type { KeyFields } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
@@ -14,7 +13,6 @@ import type {
   KeyWithAccess,
   ManyPlan,
   Preview,
-  ReviewedKey,
   Rotated,
   SortedKeys,
 } from '../service/index.ts';
@@ -120,13 +118,10 @@ export interface Client extends ClientOperations, OperationsClient {
   /** The time between two checks for new entries, in milliseconds. */
   readonly pollMs: number;
   show(name: string): Promise<KeyWithAccess | undefined>;
-  /** All keys for a review, page by page, oldest first. */
-  review(): AsyncGenerator<readonly ReviewedKey[]>;
   /** The names that look like this one, if a key with this name would be new and would not be refused for it. */
   findConfusableNames(name: string): Promise<ConfusableName[]>;
   /** @param permission as the user wrote it */
   decide(key: KeyFields, permission: string): Promise<KeyDecision>;
-  suggest(key: KeyFields): Promise<Suggestion>;
   /** The name of the key whose secret works, or could work again; undefined if that is unknown. */
   findNameOfWorking?(secret: string): Promise<string | undefined>;
   close(): Promise<void>;

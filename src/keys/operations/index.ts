@@ -18,4 +18,4 @@ export {
   type Server,
   type ServerRequest,
 } from './client.ts';
-export { stateOf, storeClient } from './store-client.ts';
+export { stateOf, statesOf, storeClient } from './store-client.ts';

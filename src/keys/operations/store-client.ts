@@ -1,17 +1,10 @@
-import { type Actor, findAnswering, OPERATOR, readPermission, suggestGrants } from '../authorization/index.ts';
-import { KeysError, MAX_PAGE_SIZE, mapYielding } from '../basics/index.ts';
+import { type Actor, OPERATOR, readPermission } from '../authorization/index.ts';
+import { KeysError } from '../basics/index.ts';
 import { namedIssues, presented } from '../changes/index.ts';
 import { type ApiKey, NO_USE } from '../key/index.ts';
 import { MAX_SELECTED } from '../lists/index.ts';
 import { unknownGrantsOf } from '../permissions/index.ts';
-import {
-  type KeysService,
-  type KeyState,
-  type OpenService,
-  type Page,
-  type Rotated,
-  type RotatedKey,
-} from '../service/index.ts';
+import { type KeysService, type KeyState, type OpenService, type Rotated, type RotatedKey } from '../service/index.ts';
 import type { Client } from './client.ts';
 import { type Operations, operationsOn, type Performed } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
@@ -72,32 +65,10 @@ export function storeClient(keys: OpenService): Client {
       const [state, issued] = [await stateOf(keys, key), await issuedBy([key.id])];
       return { ...state, effectivePermissions, limitedBy: keys.limitsOf(chain!), issued };
     },
-    async *review() {
-      for (let after: string | null = null; ;) {
-        const page: Page = await does.apiKeys({ query: { first: MAX_PAGE_SIZE, after } });
-        const chains = await keys.chainsOf(page.keys);
-        const states = await statesOf(keys, page.keys);
-        yield mapYielding(states.entries(), ([index, state]) => {
-          const chain = chains[index]!;
-          return {
-            ...state,
-            effectivePermissions: keys.accessOf(chain).permissions(),
-            answering: findAnswering(chain)?.answering ?? null,
-            creator: chain.keys[1]?.name ?? null,
-          };
-        });
-        if (!page.hasNextPage) return;
-        after = page.endCursor;
-      }
-    },
     findConfusableNames: (name) => keys.findConfusableNames(name),
     async decide({ id }, text) {
       const permission = readPermission(text, keys.catalog);
       return { ...keys.decide(await chainOf(id), permission), permission };
-    },
-    async suggest({ id }) {
-      const used = (await keys.grantsUsedBy([id])).get(id)!;
-      return suggestGrants(await chainOf(id), used, keys.catalog);
     },
     /** An expired or disabled key can work again; a replaced secret cannot. */
     async findNameOfWorking(secret) {
@@ -132,7 +103,8 @@ export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState>
   return (await statesOf(keys, [key]))[0]!;
 }
 
-async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
+/** The states of keys, in their order. @throws KeysError STORE_… */
+export async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
   const [chains, use, byPolicy, budgets] = await Promise.all([
     keys.chainsOf(page),
     keys.useOf(page.map(({ id }) => id)),

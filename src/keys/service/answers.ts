@@ -43,14 +43,6 @@ export interface KeyPage {
   readonly hasNextPage: boolean;
 }
 
-/** A key, for a review. */
-export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>, KeyState {
-  /** The owner of the key, or of the nearest ancestor with one; null if there is none. */
-  readonly answering: string | null;
-  /** The name of the key that created it; null if none did, or the caller cannot read it. */
-  readonly creator: string | null;
-}
-
 /** A page of a selection, in the requested order. */
 export interface SortedKeys extends Omit<SelectedKeys, 'keys'> {
   readonly keys: KeyState[];

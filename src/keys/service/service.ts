@@ -12,7 +12,7 @@ import {
 import { type Actor, AuditAccess } from '../authorization/index.ts';
 import { madeOnce, type Port, UNIT_MS } from '../basics/index.ts';
 import { type Parts, PermittedChanges, type Transaction, Transactions } from '../changes/index.ts';
-import { type ApiKey, USE, type UsedGrant, type UseTotals } from '../key/index.ts';
+import { type ApiKey, USE, type UseTotals } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import { type KeyWriter, USED_TOKENS } from '../repository/index.ts';
@@ -160,14 +160,6 @@ export class KeysService extends KeyManagement {
   /** How much keys were used, by their ids; those that never were are left out. @throws KeysError STORE_… */
   useOf(ids: readonly string[]): Promise<Map<string, UseTotals>> {
     return this.#parts.repository.port(USE).totals(ids);
-  }
-
-  /**
-   * The permissions that keys have used, and the roles that they have granted, by their ids, with the time of the last use
-   * of each, in milliseconds since 1970.
-   */
-  grantsUsedBy(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>> {
-    return this.#parts.repository.port(USE).grants(ids);
   }
 
   /** The rules of a feature over this store, by their class. They are made on first use. */

@@ -92,7 +92,6 @@ async function contentOf(database: string): Promise<object> {
       STORES.flatMap(({ tables = {} }) => Object.keys(tables)).map((table) => rowsOf(database, table)),
     ),
     limits: await store.repository.port(USED_LIMITS).find(ids),
-    grants: await keys.grantsUsedBy(ids),
     log: await keys.audit.read({ first: 500 }, OPERATOR),
     whole: (await keys.audit.check()).verification,
   };

@@ -152,67 +152,6 @@ describeOnEach('the use of keys', () => {
     assert.deepEqual([await usageOf(gone.apiKey.id), (await usageOf(kept.apiKey.id))?.uses], [undefined, 1]);
   });
 
-  it('has the grants that were needed: OWN where OWN was enough', async () => {
-    const { key: secret, apiKey: key } = await create('CI');
-    const principal = await enter(secret);
-    requirePermission(principal, 'DOCKER', 'READ_OWN');
-    await test.keys.findById(key.id, principal);
-    await test.keys.finishActivity();
-    assert.deepEqual(
-      [...(await test.keys.grantsUsedBy([key.id])).get(key.id)!.keys()],
-      ['API_KEY:READ_OWN', 'DOCKER:READ_OWN'],
-    );
-    test.time.now += 1000;
-    await test.keys.list({}, await enter(secret));
-    await test.keys.finishActivity();
-    assert.deepEqual(
-      (await test.keys.grantsUsedBy([key.id])).get(key.id)!,
-      new Map([
-        ['API_KEY:READ_ANY', test.time.now],
-        ['API_KEY:READ_OWN', test.time.now - 1000],
-        ['DOCKER:READ_OWN', test.time.now - 1000],
-      ]),
-    );
-  });
-
-  it('has the latest time at which a permission was needed, also after the use itself was written', async () => {
-    const { key: secret, apiKey: key } = await create('CI');
-    const other = await openTestKeys({ database: test.database });
-    const earlier = await authenticate(other.keys, secret);
-    assert.ok('principal' in earlier);
-    requirePermission(earlier.principal, 'DOCKER', 'READ_OWN');
-    const principal = await enter(secret);
-    await test.keys.finishActivity();
-    test.time.now += 1000;
-    requirePermission(principal, 'DOCKER', 'READ_OWN');
-    await test.keys.finishActivity();
-    await other.keys.finishActivity();
-    await other.store.close();
-    assert.deepEqual([...(await test.keys.grantsUsedBy([key.id])).get(key.id)!], [['DOCKER:READ_OWN', test.time.now]]);
-    assert.equal((await usageOf(key.id))!.uses, 2);
-  });
-
-  it('includes the permissions that a key needed for granting them', async () => {
-    const { key: secret, apiKey: key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
-    await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
-    await test.keys.finishActivity();
-    assert.deepEqual(
-      [...(await test.keys.grantsUsedBy([key.id])).get(key.id)!.keys()],
-      ['API_KEY:CREATE_OWN', 'DISK:READ_ANY'],
-    );
-  });
-
-  it('has the roles that it granted, and none of their permissions', async () => {
-    const fields = { name: 'Maker', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN'] };
-    const { key: secret, apiKey: key } = await test.keys.create(fields, OPERATOR);
-    await test.keys.create({ name: 'Made', roles: ['GUEST'] }, await enter(secret));
-    await test.keys.finishActivity();
-    assert.deepEqual(
-      [...(await test.keys.grantsUsedBy([key.id])).get(key.id)!.keys()],
-      ['API_KEY:CREATE_OWN', 'role:GUEST'],
-    );
-  });
-
   it('that is refused is logged, only by the prefix', async () => {
     const { key: secret, apiKey: key } = await create('CI');
     await test.keys.setEnabled(key.id, false, OPERATOR);

@@ -31,7 +31,6 @@ const NEEDED: Readonly<Record<CoreTable, readonly Privilege[]>> = {
   api_keys: ['select', 'update'],
   key_labels: ['select'],
   key_uses: ALL,
-  used_grants: ALL,
   rotated_secrets: ['select'],
   audit_log: ['select', 'insert'],
   audit_head: ['select', 'insert', 'update'],

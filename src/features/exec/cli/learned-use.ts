@@ -1,9 +1,10 @@
 import { basename } from 'node:path';
-import type { Suggestion } from '../../../keys/authorization/index.ts';
 import { printable } from '../../../keys/basics/index.ts';
 import { MAX_NAME_LENGTH } from '../../../keys/key/index.ts';
 import type { Client } from '../../../keys/operations/index.ts';
 import type { KeyState } from '../../../keys/service/index.ts';
+import { keyQuestions } from '../../usage/operations.ts';
+import type { Suggestion } from '../../usage/suggest.ts';
 
 /** Servers write usage with a delay of up to two seconds, or a little more under load. */
 const LEARN_STEP_MS = 1000;
@@ -21,7 +22,7 @@ export async function learnUse(
     await wait(LEARN_STEP_MS);
     const state = await keys.apiKey({ name });
     if (state?.apiKey.id !== id) return undefined;
-    const now = JSON.stringify([state.use, await keys.suggest(state.apiKey)]);
+    const now = JSON.stringify([state.use, await keys.of(keyQuestions).keySuggestion({ id })]);
     [seen, quiet] = [now, now === seen ? quiet + 1 : 0];
   }
   const [{ uses }, suggestion] = JSON.parse(seen) as [KeyState['use'], Suggestion];

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import { warn } from '../../../cli/terminal.ts';
 import { type KeysPlace, withAdministration } from '../../../cli/with-keys.ts';
-import type { Suggestion } from '../../../keys/authorization/index.ts';
 import { assertValid, type Issue, NameTakenError, printable } from '../../../keys/basics/index.ts';
 import { warningsOf } from '../../../keys/changes/index.ts';
 import { type NewKey, validateNewKey } from '../../../keys/key/index.ts';
+import type { Suggestion } from '../../usage/suggest.ts';
 import { learnUse } from './learned-use.ts';
 
 /** The flags for a temporary key. */

@@ -3,7 +3,7 @@ import { kebab } from '../../../keys/added/index.ts';
 import { printable } from '../../../keys/basics/index.ts';
 import { fieldsOf, type FieldTable, labelFields, restrictionFields, textOf } from '../../../keys/key/index.ts';
 import { withoutIncluded } from '../../../keys/permissions/index.ts';
-import type { ReviewedKey } from '../../../keys/service/index.ts';
+import type { ReviewedKey } from '../reviewed-keys.ts';
 
 /**
  * A key in a review, as JSON: a closed list of fields. `answering` is its owner, or that of a parent key; `creator` is

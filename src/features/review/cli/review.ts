@@ -5,7 +5,8 @@ import { openTable } from '../../../cli/output.ts';
 import type { RunningCommand } from '../../../feature.ts';
 import { csvLine } from '../../../keys/basics/index.ts';
 import { readAttestation } from '../attestation.ts';
-import { reviewOperations } from '../operations.ts';
+import { reviewList, reviewOperations } from '../operations.ts';
+import type { ReviewedPage } from '../reviewed-keys.ts';
 import { CSV_HEAD, csvCells, REVIEW_COLUMNS, reviewJson } from './review-view.ts';
 
 const OWN_FLAGS = new Set(['review', 'csv', 'attest']);
@@ -27,8 +28,10 @@ export async function runReview(command: RunningCommand): Promise<object> {
       if (csv) await command.write(lines);
     };
     await add(csvLine(CSV_HEAD));
-    for await (const page of keys.review()) {
-      const shown = page.map(reviewJson);
+    for (let after: string | null = null, isLast = false; !isLast;) {
+      const page: ReviewedPage = await keys.of(reviewList).reviewedKeys({ after });
+      [after, isLast] = [page.next, page.next === null];
+      const shown = page.keys.map(reviewJson);
       count += shown.length;
       await add(shown.map((key) => csvLine(csvCells(key))).join(''));
       if (isJson) all.push(...shown);

@@ -2,15 +2,8 @@ import { type Column, GAP } from '../../../cli/output.ts';
 import type { Terminal } from '../../../cli/terminal.ts';
 import type { KeyName } from '../../../keys/service/index.ts';
 import { formatTime } from '../../../keys/basics/index.ts';
-import {
-  NO_REQUESTS,
-  type OutcomeCounts,
-  OUTCOMES,
-  type Period,
-  PERIOD_MS,
-  sumOf,
-  type UsedTool,
-} from '../../../keys/key/index.ts';
+import { NO_REQUESTS, type OutcomeCounts, OUTCOMES, type Period, PERIOD_MS, sumOf } from '../../../keys/key/index.ts';
+import type { UsedTool } from '../suggest.ts';
 import type { PeriodUsage, UsageByPeriod } from '../usage.ts';
 
 /** Width of a plot in columns, and whether the terminal shows more than ASCII. */

@@ -2,10 +2,11 @@ import { examplesOf } from '../../../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../../../cli/input/key-flags.ts';
 import { toolJson } from '../../cli/usage-view.ts';
+import { keyQuestions } from '../../operations.ts';
+import type { Suggestion } from '../../suggest.ts';
 import type { Client } from '../../../../keys/operations/index.ts';
 import type { KeyState } from '../../../../keys/service/index.ts';
 import { withoutIncluded } from '../../../../keys/permissions/index.ts';
-import type { Suggestion } from '../../../../keys/authorization/index.ts';
 import { formatTime, formatList } from '../../../../keys/basics/index.ts';
 
 export default class Suggest extends KeyCommand {
@@ -30,7 +31,7 @@ export default class Suggest extends KeyCommand {
     const input = await this.parse(Suggest);
     return this.withKeys(input.flags, async (keys) => {
       const state = await this.findKey(keys, nameOf(input));
-      const suggestion = await keys.suggest(state.apiKey);
+      const suggestion = await keys.of(keyQuestions).keySuggestion({ id: state.apiKey.id });
       const { uses, lastUsedAt } = state.use;
       const line = lineOf(suggestion);
       const explained = this.jsonEnabled() ? [] : await explain(state, suggestion, keys);

@@ -4,8 +4,8 @@ import { exclusiveFlags, nameArgs, nameFlag } from '../../../../cli/input/key-fl
 import { KeyCommand, nameOf } from '../../../../cli/manage/key-command.ts';
 import { openTable } from '../../../../cli/output.ts';
 import { keyQuestions } from '../../operations.ts';
+import type { UsedTool } from '../../suggest.ts';
 import { TOOL_COLUMNS, toolJson, USAGE_COLUMNS, usageJson, usagePlot, usageRow } from '../../cli/usage-view.ts';
-import type { UsedTool } from '../../../../keys/key/index.ts';
 import type { KeyName } from '../../../../keys/service/index.ts';
 
 export default class Usage extends KeyCommand {
@@ -50,7 +50,7 @@ export default class Usage extends KeyCommand {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));
       if (by?.trim().toUpperCase() === 'TOOL') {
         if (since !== undefined || until !== undefined) throw exclusiveFlags('--by tool', '--since', '--until');
-        return this.showTools(key, (await keys.suggest(key)).tools);
+        return this.showTools(key, (await keys.of(keyQuestions).keySuggestion({ id: key.id })).tools);
       }
       const usage = await keys.of(keyQuestions).keyUsage({ id: key.id, request: { by, from: since, to: until } });
       const { terminal } = this;

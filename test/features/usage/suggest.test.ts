@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createCatalog, type Permission, type Role } from '../../../src/keys/permissions/catalog.ts';
 import { decideAccess, readPermission } from '../../../src/keys/authorization/explain.ts';
-import { suggestGrants } from '../../../src/keys/authorization/suggest.ts';
+import { suggestGrants, USED_GRANTS } from '../../../src/features/usage/suggest.ts';
 import { OPERATOR, type Principal, uses } from '../../../src/keys/authorization/principal.ts';
 import { isKeysError, KeysError } from '../../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
@@ -160,7 +160,7 @@ describeOnEach('a key that is narrowed to the suggestion', (dialect) => {
       };
       await test.keys.finishActivity();
       const chain = (await test.keys.chainsOf([(await test.keys.findById(id, OPERATOR))!]))[0]!;
-      const used = (await test.keys.grantsUsedBy([id])).get(id)!;
+      const used = (await test.keys.port(USED_GRANTS).of([id])).get(id)!;
       const wanted = suggestGrants(chain, used, test.keys.catalog);
       if (wanted.roles.length + wanted.permissions.length === 0) continue;
       granting += wanted.roles.length;

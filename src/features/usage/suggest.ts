@@ -1,4 +1,6 @@
-import { ROUTE, TOOL, type UsedGrant, type UsedTool } from '../key/index.ts';
+import { type Chain, chainAccess, chainHolds } from '../../keys/authorization/index.ts';
+import { declarePort } from '../../keys/basics/index.ts';
+import { type KeyUse, ROUTE, TOOL, type UsedGrant } from '../../keys/key/index.ts';
 import {
   type Catalog,
   type Permission,
@@ -6,8 +8,31 @@ import {
   type Role,
   splitPermission,
   withoutIncluded,
-} from '../permissions/index.ts';
-import { type Chain, chainAccess, chainHolds } from './chain.ts';
+} from '../../keys/permissions/index.ts';
+
+interface UsedGrantFinder {
+  /**
+   * The permissions that keys have used and the roles that they granted, by key id, each with the time of its last use,
+   * in milliseconds since 1970.
+   */
+  of(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
+}
+
+/** Writes which grants were used, in a transaction that only counts. */
+interface UsedGrantWriter extends UsedGrantFinder {
+  /** Adds the grants of these uses. Keys that no longer exist are ignored. */
+  add(uses: readonly KeyUse[]): Promise<void>;
+  /** Removes the used grants of deleted keys. */
+  forget(ids: readonly string[]): Promise<void>;
+}
+export const USED_GRANTS = declarePort<UsedGrantFinder, UsedGrantWriter>('used-grants');
+
+/** A tool of an MCP server that a key has called. */
+export interface UsedTool {
+  name: string;
+  /** When it was last called, in milliseconds since 1970. */
+  lastUsedAt: number;
+}
 
 export interface Suggestion {
   /** The roles that it has granted to other keys, without those that another one includes. */
@@ -34,12 +59,12 @@ export function suggestGrants(chain: Chain, usedGrants: ReadonlyMap<UsedGrant, n
     roles: roles.toSorted(),
     permissions: withoutIncluded(needed).toSorted(),
     unused: held.missingFrom(used),
-    tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
-    routes: routes.toSorted(),
+    tools,
+    routes,
   };
 }
 
-/** Splits the used grants of a key by kind. @param used with the times of the last use */
+/** Splits the used grants of a key by kind. Tools and routes are sorted. @param used with the times of the last use */
 export function splitUsed(used: ReadonlyMap<UsedGrant, number>) {
   const [roles, permissions, tools, routes]: [Role[], Permission[], UsedTool[], string[]] = [[], [], [], []];
   for (const [grant, lastUsedAt] of used)
@@ -47,7 +72,12 @@ export function splitUsed(used: ReadonlyMap<UsedGrant, number>) {
     else if (grant.startsWith(TOOL)) tools.push({ name: grant.slice(TOOL.length), lastUsedAt });
     else if (grant.startsWith(ROUTE)) routes.push(grant.slice(ROUTE.length));
     else permissions.push(grant as Permission);
-  return { roles, permissions, tools, routes };
+  return {
+    roles,
+    permissions,
+    tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    routes: routes.toSorted(),
+  };
 }
 
 const ROLE = 'role:';
