@@ -42,6 +42,7 @@ try {
 const found: ApiKey | undefined = await keys.get('Invoices', { actor });
 if (found) await keys.disable(found.id, { actor });
 
+// Refused, because the key is disabled.
 const checked: CheckedRequest = await keys.verify(rotated.key, { permission: 'INVOICE:READ_ANY' });
 console.log(checked.ok ? 'Accepted' : checked.message);
 await keys.delete(apiKey.id, { actor });

@@ -4,8 +4,8 @@ import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
 
 const auth = bearerAuth({ keys: await openKeys(), credentials: ['bearer', { header: 'X-Api-Key' }] });
 const server = createServer((req, res) =>
-  // The third argument handles requests with a valid key. bearerAuth answers 403 itself if you pass it a permission.
-  // This handler asks for the permission, as one that requires another permission for each request must.
+  // The third argument handles requests with a valid key. If all requests require the same permission, pass that to
+  // bearerAuth, which then answers 403 itself. If it depends on the request, check it here.
   auth(req, res, () => {
     const { principal } = req as AuthenticatedRequest;
     if (principal.can('SERVICES:READ_ANY')) res.end(JSON.stringify({ by: principal.apiKey.name }));

@@ -1,12 +1,5 @@
 import { createApp, listen, loadConfig, openKeys, openLog, startTelemetry } from 'svc-api';
-import type { Config, CreateAppOptions, Log, ServiceApp } from 'svc-api';
-
-// An action of your own, which svc-api.yaml declares.
-declare module 'svc-api' {
-  interface OwnActions {
-    PUBLISH: true;
-  }
-}
+import type { Config, CreateAppOptions, Log, RunningServer, ServiceApp } from 'svc-api';
 
 const config: Config = await loadConfig();
 const log: Log = await openLog('info');
@@ -22,22 +15,28 @@ const keys = await openKeys({
   policy,
   consent,
   added,
+  // Measures how long the key store takes.
   ...(telemetry.storeTimer && { timer: telemetry.storeTimer }),
 });
 telemetry.measure(keys);
 
-const options: CreateAppOptions = {
-  keys,
-  config,
-  log,
-  context: ({ principal }) => ({ mayPublish: principal.can('WIKI:PUBLISH') }),
-};
-// A Hono app with GraphQL and everything else of `svc-api serve`, to be served, or mounted in another app.
+const options: CreateAppOptions = { keys, config, log, console: true };
+// A Hono app, to be served, or mounted in another app.
 const app: ServiceApp = await createApp(options);
-const { url } = await listen({
+const server: RunningServer = await listen({
   app,
   host: '127.0.0.1',
   port: Number(process.env['PORT']),
+  // Measure requests.
   watchers: telemetry.watchers,
 });
-log.info({ url }, 'listening');
+log.info({ url: server.url }, 'listening');
+
+process.once('SIGTERM', () => void stop());
+
+/** Answers the requests that have arrived, then writes the last uses of keys. */
+async function stop(): Promise<void> {
+  await server.stop();
+  await telemetry.stop();
+  await keys.close();
+}

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hostEnv, mustRun, packedFile, TSC } from '../support/host.ts';
+import { blockWith } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
 import { finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -95,7 +96,7 @@ describe('the examples of the library, with the packed package', function () {
       cpSync(join(ROOT, 'examples/library', file), join(folder, 'src', file));
     files = readdirSync(join(folder, 'src')).map((file) => join('src', file));
     const config = join(folder, 'svc-api.yaml');
-    writeFileSync(config, 'resources: [WIKI]\nactions: [PUBLISH]\n');
+    writeFileSync(config, 'title: Acme keys\n');
     env = hostEnv({ SVC_API_DATABASE: join(folder, 'keys.sqlite'), SVC_API_CONFIG: config });
     const cli = join(folder, 'node_modules/.bin/svc-api');
     for (const [name, permissions] of Object.entries({
@@ -122,6 +123,18 @@ describe('the examples of the library, with the packed package', function () {
     writeFileSync(join(folder, 'middleware.mts'), MIDDLEWARE);
     await mustRun(process.execPath, [...TSC, 'middleware.mts'], { cwd: folder });
     assert.equal(await mustRun(process.execPath, ['middleware.mts'], { cwd: folder, env }), 'Reader,Reader,Reader\n');
+  });
+
+  it('accept an action of the program, and no misspelt one, once it is declared as docs/configuration.md has it', async () => {
+    const program = `
+      import { openKeys } from 'svc-api';
+      ${blockWith('interface OwnActions', 'docs/configuration.md', 'ts')}
+      const keys = await openKeys({ resources: ['WIKI'], actions: ['PUBLISH'] });
+      await keys.check({}, { permission: 'WIKI:PUBLISH' });
+      // @ts-expect-error -- misspelt
+      await keys.check({}, { permission: 'WIKI:PUBISH' });`;
+    writeFileSync(join(folder, 'actions.mts'), program);
+    await mustRun(process.execPath, [...TSC, '--skipLibCheck', 'actions.mts'], { cwd: folder });
   });
 
   /** Runs an example, and calls `ask` once it answers. */
