@@ -10,19 +10,21 @@ import { tempFolder } from '../support/temp.ts';
 const PAGE = 'docs/testing.md';
 
 describe(PAGE, () => {
-  it('has an app and tests of it that pass, again and again', async () => {
+  it('has programs and tests of them that pass, again and again', async () => {
     const folder = tempFolder();
     mkdirSync(join(folder, 'node_modules'));
     symlinkSync(ROOT, join(folder, 'node_modules/svc-api'));
     symlinkSync(join(ROOT, 'node_modules/express'), join(folder, 'node_modules/express'));
     writeFileSync(join(folder, 'app.mjs'), blockWith('export function createApp', PAGE, 'js'));
-    writeFileSync(join(folder, 'app.test.mjs'), blockWith("from 'node:test'", PAGE, 'js'));
+    writeFileSync(join(folder, 'app.test.mjs'), blockWith("from './app.mjs'", PAGE, 'js'));
+    writeFileSync(join(folder, 'partners.mjs'), blockWith('export const issue', PAGE, 'js'));
+    writeFileSync(join(folder, 'partners.test.mjs'), blockWith("from './partners.mjs'", PAGE, 'js'));
     const [run, ...others] = blocksOf(PAGE);
-    assert.deepEqual([others, blocksOf(PAGE, 'js').length], [[], 2]);
+    assert.deepEqual([others, blocksOf(PAGE, 'js').length], [[], 4]);
     for (let time = 0; time < 2; time += 1) {
       const { code, stdout, stderr } = await runBlock(run!, folder, { HOME: folder, PATH: pathWithCli(tempFolder()) });
       assert.equal(code, 0, stdout + stderr);
-      assert.match(stdout, /pass 3\n/);
+      assert.match(stdout, /pass 4\n/);
     }
   });
 
