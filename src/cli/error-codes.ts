@@ -11,11 +11,15 @@ export const EXIT_CODES: readonly { exit: string; meaning: string }[] = [
     meaning:
       'The command failed, and the error says why. `scan`: something could not be read. `log --verify` and `doctor`: ' +
       'something is wrong. `apply --dry-run` and `routes check`: also invalid input. `backup`: the audit log is broken. ' +
-      '`list --exit-code`: a key was found.',
+      '`list --exit-code`: a key was found. `explain` for a token: it meets no rule.',
   },
   { exit: '2', meaning: 'Invalid input. `apply --dry-run`: there are changes.' },
   { exit: '3', meaning: '`verify`: the secret is not valid. `scan`: a live key was found.' },
-  { exit: '4', meaning: '`explain`: the key is not allowed. `verify`: the secret is valid, but lacks the permission.' },
+  {
+    exit: '4',
+    meaning:
+      '`explain` for a key and a permission: the key is not allowed. `verify`: the secret is valid, but lacks the permission.',
+  },
   { exit: '126', meaning: '`exec`: the command could not be run.' },
   { exit: '127', meaning: '`exec`: the command was not found.' },
   { exit: '130', meaning: 'Cancelled at a prompt.' },

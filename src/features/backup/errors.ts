@@ -12,7 +12,7 @@ export const errors = defineErrors({
     causes: [
       'it is incomplete: the disk was full, or a copy was interrupted',
       'it is not an SQLite file, or is damaged',
-      'its audit log was tampered with',
+      'an entry of its audit log was changed',
     ],
     remedy: 'Use another backup. If the backup was just made, check the disk, and make it again.',
   },

@@ -22,7 +22,8 @@ export const errors = defineErrors({
   TOO_MANY_REQUESTS: {
     status: 429,
     graphql: true,
-    meaning: 'There were too many requests for keys, or too many codes were tried. Only servers answer with this code.',
+    meaning:
+      'Applications sent too many requests for keys, or too many codes were tried. Only servers answer with this code.',
     causes: ['a client keeps sending requests', 'someone is guessing codes'],
     remedy: 'Wait as long as the error message says, and try again.',
   },
