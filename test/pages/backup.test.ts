@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { testCli } from '../support/cli.ts';
+import { changeDirectly, unlockAuditLog } from '../support/direct.ts';
 import { blocksOf, blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, ROOT } from '../support/process.ts';
 import { namesIn } from '../support/stored.ts';
@@ -55,6 +56,19 @@ describe('docs/backup.md', () => {
     const { code, stderr } = await run(blockWith('second.sqlite', PAGE));
     assert.equal(code, 0, stderr);
     assert.deepEqual(await namesIn(cli.database), ['After', 'Before', 'CI deploy']);
+  });
+
+  it('imports the keys of one whose audit log is broken, which restore refuses', async () => {
+    await unlockAuditLog(cli.database);
+    await changeDirectly(cli.database, "update audit_log set action = 'UPDATE' where number = 1");
+    assert.equal((await run(make)).code, 1);
+    const refused = await run('mv keys-*.sqlite broken.sqlite && svc-api restore broken.sqlite --force --yes');
+    assert.deepEqual([refused.code, /BACKUP_INVALID/.test(refused.stderr)], [1, true], refused.stderr);
+    const { code, stderr } = await run(blockWith('broken.sqlite', PAGE));
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(await namesIn(join(folder, 'new.sqlite')), ['Before']);
+    const { stdout } = await run('svc-api apikey log --verify --database new.sqlite');
+    assert.match(stdout, /^The audit log is intact/);
   });
 
   it('keeps those of one week', async () => {
