@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { testCli } from '../support/cli.ts';
-import { describeAlwaysOnEach } from '../support/dialects.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { tempFolder } from '../support/temp.ts';
 
 /**
@@ -43,7 +43,7 @@ describe('a store of the schema before', () => {
   });
 });
 
-describeAlwaysOnEach('an export by the version with the schema before', () => {
+describeOnEach('an export by the version with the schema before', () => {
   it('is imported whole: the keys are as they were, and their secrets work', async () => {
     const cli = testCli();
     const run = async (args: string[], input = '') => {

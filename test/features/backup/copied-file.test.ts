@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { copyStore } from '../../../src/features/backup/copy-store.ts';
 import { openConnection, openStore } from '../../../src/store/open.ts';
-import { describeOn, describeAlwaysOnEach } from '../../support/dialects.ts';
+import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { storedKey } from '../../support/keys.ts';
 import { makeStore, tempFolder, tempStore } from '../../support/temp.ts';
@@ -32,7 +32,7 @@ async function copyInto(file: string, database: string): Promise<number> {
   return keys;
 }
 
-describeAlwaysOnEach('a copy of a store in an SQLite file', () => {
+describeOnEach('a copy of a store in an SQLite file', () => {
   it('has the keys where they are listed, so that a page of the list is read in one piece', async () => {
     const times = Array.from({ length: 2500 }, (_, index) => (index * 7919) % 1250);
     const database = await storeWith(times);

@@ -11,7 +11,7 @@ import { openConnection, openStore } from '../../../src/store/open.ts';
 import { requireKept } from '../../../src/store/features.ts';
 import { type FeatureInStore, portOfPlugin, portOfStore } from '../../../src/store/port-of-store.ts';
 import type { FeatureMigration } from '../../../src/store/tables.ts';
-import { describeAlwaysOnEach } from '../../support/dialects.ts';
+import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly } from '../../support/direct.ts';
 import { STORES } from '../../support/features.ts';
 import { openTestKeys } from '../../support/keys.ts';
@@ -135,7 +135,7 @@ async function copiesOf(
   return [copied, restored];
 }
 
-describeAlwaysOnEach('the tables of a plugin', (dialect) => {
+describeOnEach('the tables of a plugin', (dialect) => {
   let database: string;
   let ids: string[];
   beforeEach(async () => {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { testCli } from '../../support/cli.ts';
-import { describeAlwaysOnEach } from '../../support/dialects.ts';
+import { describeOnEach } from '../../support/dialects.ts';
 import { shrunkenStore } from '../../support/shrunken-store.ts';
 
-describeAlwaysOnEach('doctor --fix', (dialect) => {
+describeOnEach('doctor --fix', (dialect) => {
   it('reports the freed space, while others use the store', async () => {
     const database = await shrunkenStore();
     const keys = await openKeys({ database });

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
+import type { EdgePoll } from '../../../src/features/edges/edges.ts';
 import { readEdgeReport } from '../../../src/features/edges/reports.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { AuditDraft } from '../../../src/keys/audit/audit-entry.ts';
@@ -22,6 +23,19 @@ interface Told {
   leaseMs: number;
   /** The end of its lease, by `performance.now`. */
   until: number;
+}
+
+/** Polls until the server is sure of its changes. After a pause of this process, it is not, and edges ask again. */
+async function polled({ keys }: TestKeys, edge: EdgePoll) {
+  for (;;) {
+    const askedAt = performance.now();
+    try {
+      return { askedAt, answer: await edgesOf(keys).poll(edge, new AbortController().signal) };
+    } catch (error) {
+      assert.equal((error as KeysError).code, 'STORE_UNAVAILABLE');
+      await setImmediate();
+    }
+  }
 }
 
 describeOnEach('edges', () => {
@@ -58,10 +72,9 @@ describeOnEach('edges', () => {
   const head = () => test.store.repository.port(FEED).head();
   const key = { id: randomUUID(), name: 'Edges' };
   const poll = async (asked: { id: string; after: string; leaseMs?: number; keyId?: string }) => {
-    const askedAt = performance.now();
     const { id, after, leaseMs: wanted = 300, keyId = key.id } = asked;
     const edge = { id, name: 'test', key: { ...key, id: keyId }, address: undefined, after, leaseMs: wanted };
-    const answer = await edgesOf(test.keys).poll(edge, new AbortController().signal);
+    const { askedAt, answer } = await polled(test, edge);
     if (typeof answer === 'string') return answer;
     const { cursor, leaseMs } = answer;
     return { cursor, leaseMs, until: askedAt + leaseMs } satisfies Told;
@@ -335,16 +348,7 @@ describeOn('sqlite', 'edges of a file', () => {
       const answers = new Set();
       for (let count = 0; count <= 10_000; count += 1) {
         const edge = { ...asked, key: { id: `k${count % 20}`, name: 'k' }, id: randomUUID() };
-        // After a pause of this process, the server is not sure of its changes, and edges ask again.
-        await until(async () => {
-          try {
-            answers.add(await edgesOf(test.keys).poll(edge, new AbortController().signal));
-            return true;
-          } catch (error) {
-            assert.equal((error as KeysError).code, 'STORE_UNAVAILABLE');
-            return false;
-          }
-        });
+        answers.add((await polled(test, edge)).answer);
         if (count % 100 === 0) await setImmediate();
       }
       assert.deepEqual(answers, new Set(['gone']));
@@ -361,9 +365,8 @@ describeOn('sqlite', 'edges of a file', () => {
     try {
       const after = await test.store.repository.port(FEED).head();
       const endOf = async (id: string) => {
-        const askedAt = performance.now();
-        const told = await edgesOf(test.keys).poll({ ...edge, id, after }, new AbortController().signal);
-        return askedAt + (told as { leaseMs: number }).leaseMs;
+        const { askedAt, answer } = await polled(test, { ...edge, id, after });
+        return askedAt + (answer as { leaseMs: number }).leaseMs;
       };
       const fifthEnd = async (laterMs: number) => {
         const id = randomUUID();
@@ -388,7 +391,7 @@ describeOn('sqlite', 'edges of a file', () => {
     const edge = { id: randomUUID(), name: 'test', key: { id: 'k', name: 'k' }, address: undefined, leaseMs: 300 };
     const poll = async () => {
       const after = await test.store.repository.port(FEED).head();
-      return edgesOf(test.keys).poll({ ...edge, after }, new AbortController().signal);
+      return (await polled(test, { ...edge, after })).answer;
     };
     try {
       await poll();
