@@ -120,18 +120,25 @@ describe('an example of the pages about plugins', () => {
     await cli('apikey create --name B --roles GUEST --owner Ada');
   });
 
-  it('adds a table', async () => {
+  it('adds a table, which has a row for each new key, also for one that replaces itself', async () => {
     example('svc-api-visits');
     await cli('apikey create --name E --roles GUEST --owner Ada');
     const { key } = await cli('apikey create --name V --roles ADMIN --owner Ada');
     const serve = await startServe(database, ['--port', '0'], env());
+    const headersOf = (secret: string) => ({ authorization: `Bearer ${secret}`, 'content-type': 'application/json' });
+    const counts = async (secret: string) => {
+      const answer = await fetch(`${serve.url}/visits`, { headers: headersOf(secret) });
+      return ((await answer.json()) as { visits: number }[]).map(({ visits }) => visits);
+    };
     try {
-      const answer = await fetch(`${serve.url}/visits`, { headers: { authorization: `Bearer ${key as string}` } });
-      const visits = (await answer.json()) as { visits: number }[];
-      assert.deepEqual(
-        visits.map(({ visits: count }) => count),
-        [0, 0],
-      );
+      assert.deepEqual(await counts(key as string), [0, 0]);
+      const query =
+        'mutation { createApiKey(input: { name: "V", roles: [ADMIN], owner: "Ada", overwrite: true }) { key } }';
+      const replacing = { method: 'POST', headers: headersOf(key as string), body: JSON.stringify({ query }) };
+      const { data } = (await (await fetch(`${serve.url}/graphql`, replacing)).json()) as {
+        data: { createApiKey: { key: string } };
+      };
+      assert.deepEqual(await counts(data.createApiKey.key), [0, 0]);
     } finally {
       await serve.stop();
     }
@@ -158,7 +165,8 @@ describe('an example of the pages about plugins', () => {
   });
 
   it('adds an error code', async () => {
-    example('svc-api-owners');
+    const step = `onKeys: { changed: async () => { throw Object.assign(new Error('No.'), { code: 'OWNER_MISSING' }); } }`;
+    data.install('svc-api-owners', `{ name: 'svc-api-owners', ${block('OWNER_MISSING')} ${step} }`);
     assert.equal((await cli('apikey create --name D --roles GUEST', 2))['code'], 'OWNER_MISSING');
   });
 
