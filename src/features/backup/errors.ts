@@ -14,7 +14,9 @@ export const errors = defineErrors({
       'it is not an SQLite file, or is damaged',
       'an entry of its audit log was changed',
     ],
-    remedy: 'Use another backup. If the backup was just made, check the disk, and make it again.',
+    remedy:
+      'Use another backup. If the backup was just made, check the disk, and make it again. If only its audit log is ' +
+      'broken, you can [import its keys](backup.md#if-the-audit-log-of-a-backup-is-broken).',
   },
   BACKUP_UNAVAILABLE: {
     meaning: 'The file of the backup or export cannot be read or written.',
