@@ -841,7 +841,6 @@ export declare class KeysService extends KeyManagement {
     get store(): StoreHealth;
     disabledByPolicy(keys: readonly ApiKey[]): Promise<Set<string>>;
     useOf(ids: readonly string[]): Promise<Map<string, UseTotals>>;
-    grantsUsedBy(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
     feature<Rules>(rules: new (parts: FeatureParts) => Rules): Rules;
     port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Reader;
     write<Result>(work: (transaction: Transaction) => Promise<Result>, actor: Actor): Promise<Result>;
@@ -1336,10 +1335,8 @@ export interface Client extends ClientOperations, OperationsClient {
     readonly mostAtOnce: number;
     readonly pollMs: number;
     show(name: string): Promise<KeyWithAccess | undefined>;
-    review(): AsyncGenerator<readonly ReviewedKey[]>;
     findConfusableNames(name: string): Promise<ConfusableName[]>;
     decide(key: KeyFields, permission: string): Promise<KeyDecision>;
-    suggest(key: KeyFields): Promise<Suggestion>;
     findNameOfWorking?(secret: string): Promise<string | undefined>;
     close(): Promise<void>;
 }
@@ -1412,7 +1409,6 @@ export interface CoreTables {
     api_keys: ApiKeyTable;
     key_labels: KeyLabelTable;
     key_uses: KeyUsesTable;
-    used_grants: UsedGrantTable;
     rotated_secrets: RotatedSecretTable;
     audit_log: AuditLogTable;
     audit_head: AuditPositionTable;
@@ -2347,11 +2343,6 @@ export interface Restrictions {
     readonly audiences: readonly string[];
 }
 
-export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>, KeyState {
-    readonly answering: string | null;
-    readonly creator: string | null;
-}
-
 export interface Rotated {
     readonly key: string;
     readonly apiKey: KeyFields;
@@ -2549,14 +2540,6 @@ export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
 export type StoreTimer = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
-export interface Suggestion {
-    roles: Role[];
-    permissions: Permission[];
-    unused: Permission[];
-    tools: UsedTool[];
-    routes: string[];
-}
-
 export interface SvcApiHooks {
     'svc-api:schema': {
         options: Record<string, unknown>;
@@ -2609,20 +2592,9 @@ export interface UnreadLimits {
 
 export type UsedGrant = Permission | `role:${Role}` | `tool:${string}` | `route:${string}`;
 
-export interface UsedGrantTable {
-    key_id: string;
-    permission: string;
-    last_used_at: number;
-}
-
 export interface UsedTokenTable {
     digest: string;
     ends_at: number;
-}
-
-export interface UsedTool {
-    name: string;
-    lastUsedAt: number;
 }
 
 export interface UseTotals {
