@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ask } from '../support/proxies/client.ts';
 import { type Configuration, CONFIGURATIONS, type Place, SITE } from '../support/proxies/configurations.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
@@ -16,8 +18,11 @@ const CHECKS: Readonly<Record<Configuration['program'], (args: string[]) => stri
   apache2: (args) => [...args, '-t'],
 };
 
+const config = join(tempFolder(), 'svc-api.yaml');
+writeFileSync(config, 'credentials: [bearer, basic, { header: X-Api-Key }]', { mode: 0o600 });
+
 function print(proxy: string, upstream: string, decides: readonly string[] = ['--resource', 'WIKI']): string {
-  const args = [BIN, 'proxy', proxy, ...decides, '--upstream', upstream, '--domain', SITE];
+  const args = [BIN, 'proxy', proxy, ...decides, '--upstream', upstream, '--domain', SITE, '--config', config];
   const { stdout, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   return stdout;
@@ -52,6 +57,13 @@ describeEachProxy(
       assert.equal((await ask(site().port, { method: 'POST', headers: [reader], body: 'x' })).status, 403);
       const editor = await site().editor();
       assert.equal((await ask(site().port, { method: 'POST', headers: [editor], body: 'x' })).status, 200);
+    });
+
+    it('does not get the key, in whichever header it is', async () => {
+      const [, credentials] = await site().reader();
+      const { status, got } = await ask(site().port, { headers: [['X-Api-Key', credentials.replace('Bearer ', '')]] });
+      assert.equal(status, 200);
+      assert.deepEqual(valuesOf(got!, 'x-api-key'), []);
     });
   },
   printedFor(({ service }) => `http://localhost:${service}`),

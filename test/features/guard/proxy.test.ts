@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { testCli } from '../../support/cli.ts';
 import { blockWith } from '../../support/pages.ts';
 import { ROOT } from '../../support/process.ts';
+import { tempFolder } from '../../support/temp.ts';
 
 const PROXIES = ['caddy', 'nginx', 'traefik', 'haproxy', 'apache', 'envoy'] as const;
 const print = (proxy: string, { resource = 'WIKI', upstream = 'http://127.0.0.1:3000' } = {}, ...more: string[]) =>
@@ -69,6 +70,27 @@ describe('proxy', () => {
       const args = `proxy nginx --upstream http://10.0.0.7:81 ${flags}`.trim().split(' ');
       const { stdout, code } = await testCli().run(args);
       assert.deepEqual([code, stdout], [2, ''], flags);
+    }
+  });
+
+  it('removes a key from each header that svc-api.yaml allows for it', async () => {
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'credentials: [bearer, { header: X-Api-Key }, { header: My-Key }]');
+    for (const [proxy, remove] of Object.entries({
+      caddy: (header: string) => `request_header -${header}\n`,
+      nginx: (header: string) => `proxy_set_header ${header}      "";\n`,
+      traefik: (header: string) => `${header}: ''\n`,
+      haproxy: (header: string) => `http-request del-header ${header}\n`,
+      envoy: (header: string) => `- ${header}\n`,
+    })) {
+      const plain = (await print(proxy)).stdout;
+      const { stdout } = await print(proxy, {}, '--config', config);
+      const added = stdout.split('\n').filter((line) => !plain.includes(line));
+      assert.deepEqual(
+        added.map((line) => `${line.trim()}\n`),
+        [remove('x-api-key'), remove('my-key')],
+        proxy,
+      );
     }
   });
 

@@ -73,7 +73,7 @@ export async function startGuardedSite(
   const roles = Object.fromEntries(names.map((name) => [name, [permission as Permission]]));
   writeFileSync(
     config,
-    `resources: [${resources.join()}]\nroles: ${JSON.stringify(roles)}\ncredentials: [bearer, basic]\ntrust: [127.0.0.1]\n${signIn ? `sign-in: ${signIn}\n` : ''}${rule === 'routes' ? routesWith(resource) : ''}`,
+    `resources: [${resources.join()}]\nroles: ${JSON.stringify(roles)}\ncredentials: [bearer, basic, { header: X-Api-Key }]\ntrust: [127.0.0.1]\n${signIn ? `sign-in: ${signIn}\n` : ''}${rule === 'routes' ? routesWith(resource) : ''}`,
     { mode: 0o600 },
   );
   const flags = { resource: ['--resource', resource], permission: ['--permission', permission], routes: [] }[rule];

@@ -14,6 +14,8 @@ interface ProxyCase {
   readonly host: string;
   /** Command that starts the guard, such as `svc-api guard`. */
   readonly guard: string;
+  /** Headers, other than Authorization, that can have a key. */
+  readonly keyHeaders: readonly string[];
 }
 
 /** An upstream in the forms that proxies write. */
@@ -102,7 +104,7 @@ interface ProxyConfiguration {
 /** The example of a proxy, for the case in hand. */
 export async function proxyConfiguration(
   name: string,
-  { resource, upstream, host, guard }: ProxyCase,
+  { resource, upstream, host, guard, keyHeaders }: ProxyCase,
 ): Promise<OrRefusal<{ readonly value: ProxyConfiguration }>> {
   const { file, also, usesGuard, edits } = PROXIES[name]!;
   const written = await writeUpstream(upstream);
@@ -130,6 +132,10 @@ export async function proxyConfiguration(
   );
   for (const [old, text] of [...edits(written, service), ['http://127.0.0.1:3000', written.url] as const])
     configuration = configuration.replaceAll(old, () => text);
+  // The line that removes the key from the request to the service.
+  configuration = configuration.replace(/^.*\bauthorization\b.*\n/im, (line) =>
+    [line, ...keyHeaders.map((header) => line.replace(/authorization/i, header))].join(''),
+  );
   return {
     value: {
       configuration,

@@ -74,11 +74,13 @@ export default class Proxy extends BaseCommand {
       );
     const upstream = parseUpstream(flags.upstream);
     if ('refusal' in upstream) throw new CliError('USAGE', upstream.refusal);
+    const { config } = await this.loadConfig();
     const made = await proxyConfiguration(name, {
       resource,
       upstream: upstream.value,
       host: host.value,
       guard: commandText(this.config, 'apikey:guard'),
+      keyHeaders: config.credentials.flatMap((place) => (typeof place === 'string' ? [] : [place.header])),
     });
     if ('refusal' in made) throw new CliError('USAGE', made.refusal);
     const { configuration, files, guard } = made.value;
