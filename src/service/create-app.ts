@@ -139,7 +139,7 @@ function requirements(catalog: () => Catalog): Rule<RequiredByField> {
 
 /**
  * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`,
- * and, if wanted, a console at `/console`.
+ * and, if wanted, a console at `/console`. It does no work in the background, such as sending notices.
  * @throws KeysError OPTION_INVALID; SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED; FEATURE_INVALID
  * @example
  * const app = await createApp({ keys: await openKeys() });
