@@ -512,7 +512,7 @@ export interface ServerSettings {
     readonly metricsHost?: string | undefined;
 }
 
-export type ServiceApp = Hono<BearerEnv> & {
+export type ServiceApp = HttpApp & {
     readonly shortcut: Shortcut;
     readonly refusals: RefusalLog;
     readonly failures: FailureLog;
@@ -821,9 +821,7 @@ export interface FlagField extends AnyAddedField {
     readonly kind: 'flag';
 }
 
-export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'shortcut'> & {
-    readonly routeContext: RouteContext;
-};
+export type HttpApp = Hono<BearerEnv>;
 
 export interface JsonField extends Omit<AnyAddedField, 'filter'> {
     readonly kind: 'json';

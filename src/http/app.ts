@@ -52,7 +52,7 @@ export interface AppOptions {
 }
 
 /** The service as a Hono app, with parts that `listen` uses. */
-export type ServiceApp = Hono<BearerEnv> & {
+export type ServiceApp = HttpApp & {
   /** Answers requests of Node for `/graphql` and `/auth`, for which Hono takes too long. */
   readonly shortcut: Shortcut;
   /** Logs refusals, with repetitions counted. */
@@ -67,8 +67,11 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly addresses: ClientAddresses;
 };
 
+/** An app for endpoints. */
+export type HttpApp = Hono<BearerEnv>;
+
 /** The endpoints of the core, and parts of them for the endpoints of features. */
-export type HttpApp = Hono<BearerEnv> &
+export type CoreApp = HttpApp &
   Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'shortcut'> & {
     readonly routeContext: RouteContext;
   };
@@ -120,7 +123,7 @@ export function createHttpApp({
   log = NO_LOG,
   replaces,
   ...from
-}: AppOptions): HttpApp {
+}: AppOptions): CoreApp {
   const app = new Hono<BearerEnv>();
   const parts = partsOf({ log, ...from }, replaces);
   const addresses = new ClientAddresses(from.trust);
@@ -168,4 +171,11 @@ export function createHttpApp({
     addresses,
     routeContext: { keys, places, check, addresses, issuer, formCheck, allowOrigins, bearer, ...parts },
   });
+}
+
+/** Adds endpoints that handle errors of their own: `onError` of their app concerns no other endpoint. */
+export async function addApart(app: HttpApp, add: (own: HttpApp) => Promise<unknown>): Promise<void> {
+  const own: HttpApp = new Hono();
+  await add(own);
+  app.route('/', own);
 }

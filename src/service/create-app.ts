@@ -173,7 +173,7 @@ export async function createAppOf(
   // Imported first: with an unsuitable graphql, the rest might not even load.
   const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }, { describeService }] = await Promise.all([
+  const [{ createSchema }, { addApart, createHttpApp }, { describeService }] = await Promise.all([
     import('../graphql/schema.ts'),
     import('../http/app.ts'),
     import('./describe-service.ts'),
@@ -217,9 +217,14 @@ export async function createAppOf(
   };
   const owners = new Map<HttpApp['routes'][number], string>();
   for (const feature of features) {
+    const add = (to: HttpApp) => workOf(feature, 'routes', () => feature.routes?.(to, context));
+    if (!isAdded(feature)) {
+      await add(app);
+      continue;
+    }
     const present = app.routes.slice();
-    await workOf(feature, 'routes', () => feature.routes?.(app, context));
-    if (isAdded(feature)) checkPaths(feature.name, app.routes.slice(present.length), present, owners);
+    await addApart(app, add);
+    checkPaths(feature.name, app.routes.slice(present.length), present, owners);
   }
   return app;
 }

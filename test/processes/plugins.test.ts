@@ -542,6 +542,37 @@ describe('a plugin with fields of keys', () => {
     }
   });
 
+  it('answers errors of its own endpoints, and no others', async () => {
+    data.install(
+      'svc-api-mine',
+      `{ name: 'svc-api-mine', routes: async (app) => {
+          app.get('/mine', () => { throw new Error('mine'); });
+          app.onError((error, context) => context.text('an error of ' + error.message, 418));
+          app.notFound((context) => context.text('nothing of mine', 404));
+        } }`,
+    );
+    data.install(
+      'svc-api-other',
+      `{ name: 'svc-api-other', routes: async (app) => void app.get('/other', () => { throw new Error('other'); }) }`,
+    );
+    const { serve } = await serveWith();
+    try {
+      const get = async (path: string) => {
+        const answer = await fetch(serve.url + path);
+        return [answer.status, await answer.text()] as const;
+      };
+      assert.deepEqual(await get('/mine'), [418, 'an error of mine']);
+      const codeOf = ([status, body]: readonly [number, string]) => {
+        const { errors } = JSON.parse(body) as { errors: { extensions: { code: string } }[] };
+        return [status, errors[0]!.extensions.code];
+      };
+      assert.deepEqual(codeOf(await get('/other')), [500, 'INTERNAL_SERVER_ERROR']);
+      assert.deepEqual(codeOf(await get('/nothing')), [404, 'NOT_FOUND']);
+    } finally {
+      await serve.stop();
+    }
+  });
+
   it('that fails as a server starts is refused by name', async () => {
     for (const members of [
       "routes: async () => { throw new Error('no disk'); }",
