@@ -64,6 +64,29 @@ describe('docs/library/managing.md', () => {
   });
 });
 
+describe('the tables of options of the library', () => {
+  const surface = read('docs/library-surface.d.ts');
+  const tables = {
+    BearerAuthOptions: ['docs/library/checking.md', 'bearerAuth'],
+    ClientOptions: ['docs/library/client.md', 'createClient'],
+    CreateAppOptions: ['docs/library/service.md', 'createApp'],
+    OpenEdgeOptions: ['docs/library/opening.md', 'openEdge'],
+    OpenKeysOptions: ['docs/library/opening.md', 'openKeys'],
+  } as const;
+  for (const [type, [page, called]] of Object.entries(tables))
+    it(`have all of ${called}`, () => {
+      const [, members] = surface.match(new RegExp(`^export interface ${type}\\b[^{]*{\\n(.*?)^}`, 'ms'))!;
+      const names = Array.from(members!.matchAll(/^ {4}(\w+)\??:/gm), ([, name]) => name!);
+      const table = read(page).split(`\n| option of \`${called}\` |`)[1]!.split('\n\n', 1)[0]!;
+      const rows = Array.from(table.matchAll(/^\|(.*?)\|/gm), ([, row]) => row!).join();
+      assert.notEqual(names.length, 0);
+      assert.deepEqual(
+        names.filter((name) => !rows.includes(`\`${name}\``)),
+        [],
+      );
+    });
+});
+
 describe('docs/graphql.md', () => {
   it('begins with a query that works', async () => {
     const test = await startTestService();
