@@ -356,6 +356,17 @@ describe('a store file', () => {
       assert.ok(String(message).includes(`chown 65534 ${folder}`), String(message));
     });
 
+  if (IS_ROOT)
+    it('in a missing folder is refused with a command that gives its user no folder above it', async () => {
+      const above = tempFolder();
+      chmodSync(above, 0o755);
+      const folder = join(above, 'svc-api');
+      const { code, message } = await runStoreChild(['write', join(folder, 'keys.sqlite'), 'New'], AS_NOBODY);
+      assert.equal(code, 'STORE_UNAVAILABLE');
+      assert.ok(String(message).includes(`install -d -m 700 -o 65534 ${folder}`), String(message));
+      assert.doesNotMatch(String(message), /chown/);
+    });
+
   it('below a folder that all can write is refused', async () => {
     const outer = tempFolder();
     const path = await closedStore(join(outer, 'own', 'keys.sqlite'));

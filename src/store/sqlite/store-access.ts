@@ -115,9 +115,11 @@ function notWritable(folder: string, error: unknown): KeysError | undefined {
   const remedy =
     uid === user
       ? `, which it owns. Run chmod 700 ${there}.`
-      : there === '/'
-        ? '. Choose another path, or set HOME to the folder of this user.'
-        : `, which belongs to the user ${uid}. Run chown ${user} ${there} as root. ${IN_CONTAINERS}.`;
+      : there !== folder
+        ? `. Choose another path, set HOME to the folder of this user, or run install -d -m 700 -o ${user} ${folder} as root.`
+        : folder === '/'
+          ? '. Choose another path.'
+          : `, which belongs to the user ${uid}. Run chown ${user} ${folder} as root. ${IN_CONTAINERS}.`;
   return new KeysError('STORE_UNAVAILABLE', what + remedy, { cause: error });
 }
 
