@@ -26,7 +26,10 @@ export interface OpenEdgeOptions extends CatalogAdditions {
   token?: string;
   /** The path of a file with the secret instead. It is read again when it changes. */
   tokenFile?: string;
-  /** How long keys are checked without an answer of the server, from `100ms` to `60s`. Default: `1s`. */
+  /**
+   * How long keys are checked without an answer of the server, from `100ms` to `60s`. The server grants at most `2s`.
+   * Default: `1s`.
+   */
   maxStale?: string;
   /** The name of this program on the server. Default: the name of the machine. */
   name?: string;
