@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { Visitor } from '../features/console/support/console.ts';
 import { readDirectly } from '../support/direct.ts';
 import { DataFolder } from '../support/plugins.ts';
@@ -161,6 +160,23 @@ describe('a plugin with fields of keys', () => {
     assert.doesNotMatch(await cli(['doctor']), /PLUGINS/);
     assert.deepEqual([await shown('CI'), await listed('--team', 'payments')], [SET, ['CI']]);
     await cli(['apikey', 'log', '--verify']);
+  });
+
+  it('that is gone has its values left out of keys that a restore brings back', async () => {
+    await create('Gone', '--team', 'Red');
+    const backup = join(data.path, 'backup');
+    await cli(['backup', backup]);
+    await cli(['apikey', 'update', '--name', 'CI', '--team', 'Blue']);
+    await cli(['apikey', 'disable', 'CI', '--yes']);
+    await cli(['apikey', 'delete', '--name', 'Gone', '--yes']);
+    data.uninstall('svc-api-team');
+    const restore = ['restore', backup, '--restore-revoked-all'];
+    assert.match(await cli([...restore, '--dry-run']), /svc-api-team\.team/);
+    await cli([...restore, '--yes']);
+    data.install('svc-api-team', TEAM);
+    assert.deepEqual([await shown('CI'), await listed('--team', 'blue')], [{ ...SET, team: 'Blue' }, ['CI']]);
+    assert.deepEqual([(await shown('Gone')).team, await listed('--team', 'red')], [null, []]);
+    assert.doesNotMatch(await cli(['doctor']), /failure/);
   });
 
   it('has fields of each kind at every door', async () => {

@@ -8,6 +8,7 @@ import {
   namesOf,
   type Rotation,
   valuesOf,
+  valuesOfMissing,
   wideningFields,
 } from '../../keys/key/index.ts';
 import { type Catalog, PermissionSet } from '../../keys/permissions/index.ts';
@@ -41,7 +42,8 @@ export function restoredKey<Key extends ApiKey>(
   // The data of a damaged key is not reliable, even whether it was disabled.
   if (present.damaged) {
     const disabledAt = backup.disabledAt ?? now;
-    return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
+    const key = withoutMissing(backup, undefined);
+    return { key: { ...key, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
   }
   const { name, managed } = backup;
   let key: Key = { ...present, name, ...valuesOf(labelFields, backup), managed };
@@ -63,7 +65,20 @@ export function restoredKey<Key extends ApiKey>(
  */
 export function broughtBackKey<Key extends ApiKey>(backup: Key, present: Key | undefined): Key {
   const rotation = shorterGrace(backup.rotation, present?.rotation ?? null);
-  return { ...backup, rotation, createdBy: present ? present.createdBy : backup.createdBy };
+  const key = withoutMissing(backup, present);
+  return { ...key, rotation, createdBy: present ? present.createdBy : backup.createdBy };
+}
+
+/**
+ * A key of a backup in which fields of missing plugins have their present values. Labels and log entries, which those
+ * of the backup need, cannot be made without the plugin.
+ */
+function withoutMissing<Key extends ApiKey>(backup: Key, present: Key | undefined): Key {
+  const missing = valuesOfMissing(backup.unknownFields);
+  const known = Object.entries(backup.unknownFields ?? {}).filter(([id]) => !Object.hasOwn(missing, id));
+  const values = { ...Object.fromEntries(known), ...valuesOfMissing(present?.unknownFields) };
+  const { unknownFields: _, ...key } = backup;
+  return { ...key, ...(Object.keys(values).length > 0 && { unknownFields: values }) } as Key;
 }
 
 /** A key whose previous secret, if it still works, expires no later than in the backup. */

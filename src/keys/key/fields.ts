@@ -870,6 +870,11 @@ export function unreadValues(unknownFields: UnknownFields = {}): Readonly<Record
   return Object.fromEntries(values.filter(([name]) => name !== undefined));
 }
 
+/** The values of fields that no installed plugin has. An id consists of the names of the plugin and the field. */
+export function valuesOfMissing(unknownFields: UnknownFields = {}): UnknownFields {
+  return Object.fromEntries(Object.entries(unknownFields).filter(([id]) => id.includes('.') && !fieldsById.has(id)));
+}
+
 function parseRecord(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -3,7 +3,7 @@ import type { AuditVerification } from '../../../keys/audit/index.ts';
 import { mapFields, wideningFields } from '../../../keys/key/index.ts';
 import type { NamedKey, RestorePlan, Since } from '../restore.ts';
 import type { KeptAspect } from '../restored-key.ts';
-import { formatTime, printable } from '../../../keys/basics/index.ts';
+import { formatList, formatTime, printable } from '../../../keys/basics/index.ts';
 import type { BackupContents } from '../back-up-store.ts';
 
 /** The contents of a backup as JSON. The list of fields is fixed. */
@@ -67,7 +67,7 @@ export function planJson({
 
 /** The effects of a restore on keys, to confirm. */
 export function planLines(plan: RestorePlan): string[] {
-  const { deleted, kept, broughtBack, created, changed, damaged, altered, logDiffersFrom } = plan;
+  const { deleted, kept, broughtBack, created, changed, damaged, altered, missing, logDiffersFrom } = plan;
   return [
     ...(logDiffersFrom === null
       ? []
@@ -101,6 +101,12 @@ export function planLines(plan: RestorePlan): string[] {
       'keys are damaged in the backup, and stay as they are in the store:',
     ),
     ...(changed.length > 0 ? [`${formatCount(changed.length, 'key', 'keys')} will be as in the backup again.`] : []),
+    ...(missing.size > 0
+      ? [
+          `Values of these fields are not restored, because their plugins are not installed: ` +
+            `${printable(formatList([...missing]), 200)}. To restore them, install the plugins first.`,
+        ]
+      : []),
   ];
 }
 

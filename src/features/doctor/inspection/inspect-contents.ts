@@ -10,7 +10,7 @@ import {
   MAX_SKEW_MS,
   printable,
 } from '../../../keys/basics/index.ts';
-import { readFieldsText } from '../../../keys/key/index.ts';
+import { readFieldsText, valuesOfMissing } from '../../../keys/key/index.ts';
 import type { Connection, Tables } from '../../../store/index.ts';
 import {
   clockOf,
@@ -109,7 +109,7 @@ async function inspectPlugins(connection: Connection): Promise<Finding[]> {
       return (from === undefined ? page : page.where('id', '>', from)).execute();
     });
     for (const { fields } of rows) {
-      const ids = Object.keys(readFieldsText(fields, true)?.unknownFields ?? {}).filter((id) => id.includes('.'));
+      const ids = Object.keys(valuesOfMissing(readFieldsText(fields, true)?.unknownFields));
       const ofPlugins = Map.groupBy(ids, (id) => id.slice(0, id.lastIndexOf('.')));
       for (const [name, values] of ofPlugins) {
         if (isAdded({ name })) continue;
