@@ -197,12 +197,15 @@ export function readChange(row: Pick<AuditLogTable, (typeof CHANGE_COLUMNS)[numb
   };
 }
 
-/** The labels that find a key with these values: a text regardless of case, and each item of a list as it is. */
+/** The labels that find a key with these values: a text regardless of case, and words and items of lists as they are. */
 export function labelsOf(values: { readonly [Name in FilterName]?: FilterValues[Name] | null }): string[] {
   return fieldsOf(filterFields).flatMap(([name, field]) =>
     [values[name as FilterName] ?? []]
       .flat()
-      .map((value) => labelStart([name, field]) + (field.form === 'list' ? value : foldedCase(String(value)))),
+      .map(
+        (value) =>
+          labelStart([name, field]) + (field.form === 'list' || field.words ? value : foldedCase(String(value))),
+      ),
   );
 }
 

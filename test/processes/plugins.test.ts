@@ -703,6 +703,15 @@ describe('a plugin with fields of keys', () => {
     assert.match((await json(['apikey', 'list'], { code: 1 }))['error'] as string, /TEAM_MISSING.*remdy.*remedy/);
   });
 
+  it('keeps choices apart that differ only in case, and has them in any Unicode form', async () => {
+    const values = ['low', 'LOW', 'straße', 'STRASSE', 'é'];
+    const field = { kind: 'choice', values, label: 'Grade', help: 'Grade.', filter: true };
+    data.install('svc-api-grade', JSON.stringify({ name: 'svc-api-grade', fields: { grade: field } }));
+    for (const [index, value] of values.entries()) await create(`Key ${index}`, '--grade', value);
+    for (const [index, value] of values.entries()) assert.deepEqual(await listed('--grade', value), [`Key ${index}`]);
+    assert.deepEqual(await listed('--grade', 'E\u0301'), ['Key 4']);
+  });
+
   it('that has a hook of an unknown name is warned of, once by each command', async () => {
     for (const hooks of [['svc-api:features'], ['svc-api:feature', 'svc-api:features']]) {
       data.install('other', pluginOf('other', ''), hooks);

@@ -115,9 +115,9 @@ function problemOfFilter({ filter, max = 0 }: LineField): string | undefined {
 }
 
 function problemOfChoice({ values }: ChoiceField, isListed: boolean): string | undefined {
-  const trimmed = new Set(values.map((word) => word.trim()));
-  if (trimmed.size < values.length || values.some((word) => !trimmed.has(word)))
-    return 'values that are equal, or have spaces around them.';
+  const stored = new Set(values.map((word) => word.trim().normalize()));
+  if (stored.size < values.length || values.some((word) => !stored.has(word)))
+    return 'values that are equal, have spaces around them, or are not in the Unicode form NFC.';
   return isListed && values.some((word) => /[,;]/.test(word))
     ? 'values with a comma or semicolon, which separates items.'
     : undefined;

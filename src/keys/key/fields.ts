@@ -9,6 +9,7 @@ import {
   type Limit,
   list as listOf,
   NO_LIMITS,
+  normalizeText,
   orNull,
   parseLimits,
   printable,
@@ -226,7 +227,7 @@ export function word<const Word extends string>({
 }: Common & { words: readonly Word[]; code?: Issue['code'] }) {
   return (): Field<Word | null> => {
     const find = (text: string) => {
-      const given = text.trim();
+      const given = normalizeText(text.trim());
       return words.find((each) => each === given) ?? words.find((each) => each.toLowerCase() === given.toLowerCase());
     };
     const validate = (given: string | null): Issue[] => {

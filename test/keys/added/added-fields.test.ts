@@ -158,6 +158,7 @@ describe('fields of plugins', () => {
       [{ ...LINE, kind: 'choice', values: [] }, /empty list/],
       [{ ...LINE, kind: 'choice', values: ['A', 'A'] }, /equal/],
       [{ ...LINE, kind: 'choice', values: ['A', ' A'] }, /spaces/],
+      [{ ...LINE, kind: 'choice', values: ['e\u0301'] }, /NFC/],
       [{ ...LINE, kind: 'list', items: 101 }, /items/],
       [{ ...LINE, max: 501, filter: true }, /"filter".*more than 500/],
       [{ ...LINE, kind: 'list', max: 501, filter: true }, /"filter".*more than 500/],
