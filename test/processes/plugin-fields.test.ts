@@ -49,7 +49,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     cell: 'first line second line',
     wrong: [
       ['x'.repeat(31), /31 characters long; at most 30/],
-      ['bell\u0007', /control characters/],
+      ['bell\u0007', /control characters other than line breaks and tabs/],
     ],
   },
   costCentre: {

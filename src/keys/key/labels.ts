@@ -43,16 +43,18 @@ export interface LineRule {
 export function validateLine(text: string, { name, max, code, hasLines, isItem }: LineRule): Issue[] {
   const length = codePoints((hasLines ? normalizeLines(text) : normalizeLine(text)) ?? '');
   if (length > max) return [{ code, message: `The ${name} is ${length} characters long; at most ${max} are allowed.` }];
-  const problem = problemOf(hasLines ? text.replaceAll(/[\n\r\t]/g, ' ') : text);
+  const problem = hasLines
+    ? problemOf(text.replaceAll(/[\n\r\t]/g, ' '), ' other than line breaks and tabs')
+    : problemOf(text);
   if (problem !== undefined) return [{ code, message: `The ${name} ${problem}` }];
   if (!isItem || !SEPARATOR.test(text)) return [];
   return [{ code, message: `The ${name} "${printable(text)}" has a comma or semicolon, which separates items.` }];
 }
 
-/** The problem with a text that is shown in one line. */
-function problemOf(text: string): string | undefined {
+/** The problem with a text. */
+function problemOf(text: string, controls = ', such as line breaks or tabs'): string | undefined {
   if (hasTooManyMarks(text)) return `has more than ${MAX_MARKS} combining marks in a row.`;
-  if (hasControlCharacters(text)) return 'must not contain control characters, such as line breaks or tabs.';
+  if (hasControlCharacters(text)) return `must not contain control characters${controls}.`;
   if (holdsSecret(text)) return 'contains what looks like the secret of an API key. Leave it out.';
   return undefined;
 }
