@@ -164,7 +164,10 @@ export function createHttpApp({
   const formCheck = new BearerCheck({ keys, ...fromForms }, parts);
   const notFound = errorReply('NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
-  app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
+  app.onError((error, c) =>
+    // Endpoints and middlewares of Hono refuse requests so.
+    'getResponse' in error ? error.getResponse() : respond(c, pipeline.failed(error, new HonoHead(c))),
+  );
   return Object.assign(app, parts, {
     startedAt,
     shortcut: shortcutOf(places),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Visitor } from '../features/console/support/console.ts';
 import { readDirectly } from '../support/direct.ts';
 import { DataFolder } from '../support/plugins.ts';
@@ -701,6 +702,24 @@ describe('a plugin with fields of keys', () => {
     }
     data.install('other', withErrors(`TEAM_MISSING: ${entry.replace('remedy', 'remdy')}`));
     assert.match((await json(['apikey', 'list'], { code: 1 }))['error'] as string, /TEAM_MISSING.*remdy.*remedy/);
+  });
+
+  it('refuses requests by an exception of Hono', async () => {
+    const hono = pathToFileURL(join(ROOT, 'node_modules/hono/dist/http-exception.js')).href;
+    data.install(
+      'other',
+      `{ name: 'other', routes: async (app) => {
+        const { HTTPException } = await import('${hono}');
+        app.get('/refuses', () => { throw new HTTPException(409, { message: 'Not now.' }); });
+      } }`,
+    );
+    const serve = await startServe(database, ['--port', '0'], data.env);
+    try {
+      const answer = await fetch(`${serve.url}/refuses`);
+      assert.deepEqual([answer.status, await answer.text()], [409, 'Not now.']);
+    } finally {
+      await serve.stop();
+    }
   });
 
   it('keeps choices apart that differ only in case, and has them in any Unicode form', async () => {
