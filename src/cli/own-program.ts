@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import { createRequire, registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Command } from '@oclif/core/command';
@@ -144,10 +144,14 @@ function rootOf(prototype: Failing): Failing {
 
 /** Lets plugins import svc-api, which is not installed in their folder: they get this program. */
 function offerOwnPackage(): void {
-  const parentURL = pathToFileURL(join(packageFolder(), 'package.json')).href;
+  const from = pathToFileURL(join(packageFolder(), 'package.json'));
+  const own = createRequire(from);
   registerHooks({
     resolve: (specifier, context, next) =>
-      next(specifier, /^svc-api(\/|$)/.test(specifier) ? { ...context, parentURL } : context),
+      // For `require`, another `parentURL` has no effect. `own.resolve` runs this hook again.
+      /^svc-api(\/|$)/.test(specifier) && context.parentURL !== from.href
+        ? { url: pathToFileURL(own.resolve(specifier)).href, shortCircuit: true }
+        : next(specifier, context),
   });
 }
 

@@ -722,6 +722,23 @@ describe('a plugin with fields of keys', () => {
     }
   });
 
+  it('gets the copy of svc-api that runs, by import and by require', async () => {
+    const files = { 'required.cjs': "module.exports = [require('svc-api/feature'), require('svc-api')];\n" };
+    data.install(
+      'other',
+      `{ name: 'other', checks: [{ name: 'OTHER', run: async () => {
+        const [feature, library] = (await import('./required.cjs')).default;
+        const isSame = feature.addFeatures === (await import('svc-api/feature')).addFeatures &&
+          library.openKeys === (await import('svc-api')).openKeys;
+        return [{ status: 'ok', message: isSame ? 'The same.' : 'Another one.' }];
+      } }] }`,
+      undefined,
+      {},
+      files,
+    );
+    assert.match(await cli(['doctor']), /^ok +OTHER +The same\.$/m);
+  });
+
   it('keeps choices apart that differ only in case, and has them in any Unicode form', async () => {
     const values = ['low', 'LOW', 'straße', 'STRASSE', 'é'];
     const field = { kind: 'choice', values, label: 'Grade', help: 'Grade.', filter: true };
