@@ -882,6 +882,23 @@ describe('a program that chooses features', () => {
     ]);
   });
 
+  it('is refused for a plugin that needs one which it does not choose', async () => {
+    const result = await program(
+      `'apply'`,
+      `
+      import './features.mjs';
+      import { addFeatures } from '${ROOT}/dist/plugin.js';
+      addFeatures({ name: 'other', needs: ['notices'] });
+      const { openKeys } = await import('${ROOT}/dist/index.js');
+      const error = await openKeys({ database: ':memory:' }).catch((thrown) => thrown);
+      console.log(JSON.stringify([error.code, error.message]));`,
+    );
+    assert.deepEqual(result, [
+      'FEATURE_INVALID',
+      'The feature other is invalid. It needs the feature "notices", which was not chosen. Choose it as well.',
+    ]);
+  });
+
   it('is refused for a plugin with a channel of notices that another one has', async () => {
     const result = await program(
       '',

@@ -46,11 +46,10 @@ export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[
       const other = features.find((each) => each.name === needed);
       if (other) add(other, [...asked, name]);
       if (!there.has(needed)) {
-        const close = suggestion(needed, [...there]);
-        throw invalidFeature(
-          name,
-          `It needs the feature "${printable(needed)}", which does not exist. ${close}`.trim(),
-        );
+        const problem = own.includes(needed)
+          ? 'was not chosen. Choose it as well.'
+          : `does not exist. ${suggestion(needed, [...there])}`;
+        throw invalidFeature(name, `It needs the feature "${printable(needed)}", which ${problem}`.trim());
       }
     }
     there.add(name);
