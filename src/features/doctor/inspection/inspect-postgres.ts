@@ -96,7 +96,11 @@ function unopened(error: unknown): Finding[] {
     return [failureBy('SCHEMA', error), ...skipped(rest, 'This version does not know its schema.')];
   if (isKeysError(error) && /\(schema \d+\)/.test(error.message))
     return [
-      warning('SCHEMA', error.message, `Copy it first, by pg_dump. Only the owner of its tables can migrate it. ${MIGRATES}`),
+      warning(
+        'SCHEMA',
+        error.message,
+        `Copy it first, by pg_dump. Only the owner of its tables can migrate it. ${MIGRATES}`,
+      ),
       ...skipped(rest, 'They can be checked once the store is migrated.'),
     ];
   return [failureBy('STORE', error), ...skipped(['SCHEMA', ...rest], 'The store cannot be opened.')];
