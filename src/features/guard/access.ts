@@ -433,7 +433,7 @@ export function applyRules(
   parts: CheckParts,
   { forwardCredential, log }: { forwardCredential: boolean; log: Log },
 ): AppliedRules {
-  const isCredential: IsCredential = forwardCredential ? () => false : credentialHeaders(credentials);
+  const removed = forwardCredential ? [] : credentials;
   const inHeaders = new Set(credentials.flatMap((place) => (typeof place === 'string' ? [] : place.header)));
   const byPeople = settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : [];
   const targetOf = (upstream: Upstream): Target => ({
@@ -490,8 +490,8 @@ export function applyRules(
       observed: new ObservedRoutes(authenticator),
     }),
     catalog: keys.catalog,
-    isCredential,
-    isOwnCredential: ownCredentials(isCredential),
+    isCredential: credentialHeaders(removed),
+    isOwnCredential: ownCredentials(removed),
     isPassedCredential: (canonical) => forwardCredential && inHeaders.has(canonical),
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),

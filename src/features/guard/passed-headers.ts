@@ -194,23 +194,29 @@ export type IsCredential = (name: string, value: string) => boolean;
 
 const CREDENTIAL_SCHEMES = { bearer: /^bearer\b/i, basic: /^basic\b/i };
 
+/** The headers that can carry keys. */
+function namesOf(places: readonly CredentialPlace[]): ReadonlySet<string> {
+  return new Set(places.map((place) => (typeof place === 'string' ? 'authorization' : place.header)));
+}
+
 /**
  * Finds headers that can carry keys, so that none reaches the upstream. Authorization counts only with our schemes;
  * others are for the upstream.
  */
 export function credentialHeaders(places: readonly CredentialPlace[]): IsCredential {
+  const names = namesOf(places);
   const schemes = places.flatMap((place) => (typeof place === 'string' ? CREDENTIAL_SCHEMES[place] : []));
-  const names = new Set(places.flatMap((place) => (typeof place === 'string' ? [] : place.header)));
   return (name, value) =>
-    names.has(name) || (name === 'authorization' && schemes.some((scheme) => scheme.test(value.trimStart())));
+    names.has(name) && (name !== 'authorization' || schemes.some((scheme) => scheme.test(value.trimStart())));
 }
 
 /**
- * The same for a request without a key: only values in the form of our keys are held back, the rest is for the
- * upstream.
+ * The same for a request without a key: only values in the form of our keys are held back, with any scheme or none. The
+ * rest is for the upstream.
  */
-export function ownCredentials(isCredential: IsCredential): IsCredential {
-  return (name, value) => isCredential(name, value) && holdsOwn(value);
+export function ownCredentials(places: readonly CredentialPlace[]): IsCredential {
+  const names = namesOf(places);
+  return (name, value) => names.has(name) && holdsOwn(value);
 }
 
 const ESCAPED = /%[2-7][\da-f]/gi;

@@ -259,6 +259,8 @@ describe('the headers of a request that is passed on', () => {
       `Authorization: Basic ${base64(`${secret}:`)}`,
       `Authorization: Basic ${base64(`user:${secret.replaceAll('_', '%5F')}`)}`,
       `Authorization: Bearer ${base64(secret)}`,
+      `Authorization: ${secret}`,
+      `Authorization: Token ${secret}`,
       `X-Api-Key: ${secret}`,
     ])
       assert.equal((await get(line))[0], 'X-Forwarded-For', line);
