@@ -748,6 +748,17 @@ describe('a plugin with fields of keys', () => {
     assert.deepEqual(await listed('--grade', 'E\u0301'), ['Key 4']);
   });
 
+  it('has its largest list in an export, which can be imported', async () => {
+    const hosts = { kind: 'list', items: 100, max: 1000, label: 'Hosts', help: 'Hosts.' };
+    data.install('svc-api-hosts', JSON.stringify({ name: 'svc-api-hosts', fields: { hosts } }));
+    const values = Array.from({ length: 100 }, (_, index) => String(index).padEnd(1000, 'x'));
+    await create('Large', '--hosts', values.join());
+    const input = await cli(['apikey', 'export', '--with-digests']);
+    database = join(tempFolder(), 'other.sqlite');
+    await cli(['apikey', 'import'], { input });
+    assert.deepEqual((await json(['apikey', 'show', 'Large']))['hosts'], values);
+  });
+
   it('that has a hook of an unknown name is warned of, once by each command', async () => {
     for (const hooks of [['svc-api:features'], ['svc-api:feature', 'svc-api:features']]) {
       data.install('other', pluginOf('other', ''), hooks);

@@ -1,5 +1,5 @@
-/** The longest line. */
-export const MAX_LINE_BYTES = 65_536;
+/** The longest line. Lists of plugins can make a key large. */
+export const MAX_LINE_BYTES = 16 * 1024 ** 2;
 
 /** A line and its number, counted from 1. A line that is too long or not valid UTF-8 comes without its text. */
 export type Line = { number: number; text: string } | { number: number; unreadable: 'TOO_LONG' | 'NOT_UTF8' };

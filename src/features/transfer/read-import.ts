@@ -91,7 +91,7 @@ export interface ImportLine {
 }
 
 const UNREADABLE = {
-  TOO_LONG: `The line is longer than ${MAX_LINE_BYTES / 1024} KiB.`,
+  TOO_LONG: `The line is longer than ${MAX_LINE_BYTES / 1024 ** 2} MiB.`,
   NOT_UTF8: 'The line is not valid UTF-8.',
 };
 
