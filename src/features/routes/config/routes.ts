@@ -116,7 +116,7 @@ function routeOf(context: SectionContext) {
         allow: optional(
           allowOf(catalog),
           'A permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.',
-          { otherwise: '"resource"' },
+          { otherwise: 'what "resource" says' },
         ),
         resource: optional(
           text((given) => parseResource(given, catalog), { examples: ['GRAFANA'] }),

@@ -61,7 +61,7 @@ function sentIn(place: SentCredential['in'], context: SectionContext) {
           v.regex(SCHEME, 'must be one word, such as Bearer.'),
           json({ pattern: '^[A-Za-z][A-Za-z0-9-]*$', examples: ['Bearer'] }),
         ),
-        'Scheme before it.',
+        'Word to send before the content of the file, such as Bearer.',
       ),
     },
     '"{field}" must name the file of the credential, such as { file: /run/secrets/app }.',
