@@ -123,7 +123,7 @@ const WORDS: Readonly<Record<IssuedKind, (name: string) => string>> = {
   WIDENING: (name) => `gave more access to ${name}`,
   ENABLING: (name) => `enabled ${name}`,
   APPROVAL: (name) => `approved a request for the key ${name}`,
-  ADOPTION: (name) => `created ${name}, which has since been adopted`,
+  ADOPTION: (name) => `created ${name}, which has since been detached`,
   CREATION: (name) => `created ${name}, using a secret that it issued for another key`,
 };
 

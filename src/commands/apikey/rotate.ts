@@ -45,7 +45,8 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     finish: Flags.boolean({ description: 'Revoke the previous secret at once.' }),
     rollback: Flags.boolean({ description: 'Revoke the new secret at once; the previous one stays.' }),
     'disable-created': Flags.boolean({
-      description: "Disable the keys that this key has created: after a leak, they may be the thief's.",
+      description:
+        "Disable the keys that this key has created: after a leak, they may be the thief's. Also pass --grace 0s then.",
     }),
     since: Flags.string({
       description:

@@ -130,7 +130,7 @@ async function askLeaks(visit: Visit): Promise<Trouble[] | undefined> {
   const names = new Set(edges.map(({ node }) => node.keyName ?? 'another key'));
   return [...names].map((name) => ({
     what: `A scan found the secret of ${name}`,
-    remedy: 'Rotate the key, and use Contain to undo what was done with it.',
+    remedy: 'Rotate the key without a grace period, and use Contain to undo what was done with it.',
     path: `audit-log?action=LEAK&since=${since.slice(0, 10)}`,
   }));
 }

@@ -67,7 +67,7 @@ const WORDS: Readonly<Record<IssuedChange['what'], string>> = {
   WIDENING: 'Gave more access to',
   ENABLING: 'Enabled',
   APPROVAL: 'Approved a request that will create',
-  ADOPTION: 'Created (since adopted)',
+  ADOPTION: 'Created (since detached)',
   CREATION: 'Created, using a secret that it issued for another key,',
 };
 
