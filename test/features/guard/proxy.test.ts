@@ -73,7 +73,7 @@ describe('proxy', () => {
     }
   });
 
-  it('removes a key from each header that svc-api.yaml allows for it', async () => {
+  it('sends svc-api the key in each header that svc-api.yaml allows for it, and removes it', async () => {
     const config = join(tempFolder(), 'svc-api.yaml');
     writeFileSync(config, 'credentials: [bearer, { header: X-Api-Key }, { header: My-Key }]');
     for (const [proxy, remove] of Object.entries({
@@ -88,7 +88,11 @@ describe('proxy', () => {
       const added = stdout.split('\n').filter((line) => !plain.includes(line));
       assert.deepEqual(
         added.map((line) => `${line.trim()}\n`),
-        [remove('x-api-key'), remove('my-key')],
+        [
+          ...(proxy === 'envoy' ? ['- exact: x-api-key\n', '- exact: my-key\n'] : []),
+          remove('x-api-key'),
+          remove('my-key'),
+        ],
         proxy,
       );
     }

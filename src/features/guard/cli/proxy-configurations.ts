@@ -132,10 +132,13 @@ export async function proxyConfiguration(
   );
   for (const [old, text] of [...edits(written, service), ['http://127.0.0.1:3000', written.url] as const])
     configuration = configuration.replaceAll(old, () => text);
-  // The line that removes the key from the request to the service.
-  configuration = configuration.replace(/^.*\bauthorization\b.*\n/im, (line) =>
-    [line, ...keyHeaders.map((header) => line.replace(/authorization/i, header))].join(''),
-  );
+  const forEachKey = (header: RegExp) => (line: string) =>
+    [line, ...keyHeaders.map((other) => line.replace(header, other))].join('');
+  configuration = configuration
+    // The headers that Envoy sends to svc-api, besides `authorization`.
+    .replace(/^ +- exact: upgrade\n/m, forEachKey(/upgrade/))
+    // The line that removes the key from the request to the service.
+    .replace(/^.*\bauthorization\b.*\n/im, forEachKey(/authorization/i));
   return {
     value: {
       configuration,
