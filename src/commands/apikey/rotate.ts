@@ -104,7 +104,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     const end =
       previousEndsAt === null
         ? 'works until the new one is used and the grace period has ended'
-        : previousEndsAt <= startedAt
+        : previousEndsAt <= Math.max(startedAt, Date.now())
           ? 'is refused now'
           : `works until ${timeAndDistance(previousEndsAt, startedAt)}`;
     await this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, ${end}.`);

@@ -42,7 +42,7 @@ describeOnEachAndRemotely('apikey rotate', () => {
     const { key, ...rest } = JSON.parse(stdout) as { key: string };
     assert.match(key, SECRET);
     assert.deepEqual(rest, { name: 'CI deploy', id: old.id });
-    assert.match(stderr, /^Rotated/);
+    assert.match(stderr, /^Rotated .* is refused now\.\n$/);
     assert.deepEqual(await statusesOf(old.key, key), ['ROTATED', 'ACTIVE']);
   });
 
