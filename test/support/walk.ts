@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import type { Machine } from './machine.ts';
 import { ROOT } from './process.ts';
 import type { TerminalSession } from './pty.ts';
@@ -71,13 +72,19 @@ export async function walk(
 
 /** @returns the output of the commands */
 async function paste(terminal: TerminalSession, commands: string, asks = false) {
-  const from = terminal.screen.length;
+  const from = terminal.raw.length;
   // A prompt would read the following lines.
   const next = asks ? ';' : '\r';
   terminal.type(`${commands.trimEnd().replaceAll('\n', '\r')}${next}echo; echo do''ne\r`);
   if (asks) await terminal.answer('(y/N)', 'y\r');
   await terminal.see('\ndone\n');
-  return terminal.screen.slice(from).replace(/\ndone\n$/, '');
+  return shownIn(terminal.raw.slice(from)).replace(/\ndone\n$/, '');
+}
+
+/** The lines that stay on a terminal: a slow command shows its progress on a line that it clears. */
+function shownIn(raw: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return stripVTControlCharacters(raw.replaceAll(/[^\n]*\r\u001b\[2?K/g, '')).replaceAll('\r', '');
 }
 
 /** Starts a command that would block the terminal, as in a second one. @returns its first output, without its log */
