@@ -183,8 +183,8 @@ export interface KeyRepository extends KeyFinder {
   /** Resolves when the store answers. */
   check(): Promise<void>;
   /**
-   * Calls back when notifications of other processes' changes are lost, and when they arrive again. In between there is
-   * no revision. A file needs no notifications, so it never calls back.
+   * Calls back when notifications of other processes' changes are lost, with each new reason, and when they arrive again.
+   * In between there is no revision. A file needs no notifications, so it never calls back.
    */
   watchHearing(report: NotificationReport): void;
   /** Lets all changes wait for a follower that passes them on. @throws KeysError STORE_… */

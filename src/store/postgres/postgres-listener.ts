@@ -193,7 +193,7 @@ export class ReceivedChanges {
 
   #setProblem(problem: Error | undefined, isSilent: boolean): void {
     this.#told.resolve();
-    const isNew = (problem === undefined) !== (this.#problem === undefined);
+    const isNew = problem?.message !== this.#problem?.message;
     this.#problem = problem;
     this.#isSilent = isSilent;
     if (isNew) this.#report(problem);
