@@ -4,12 +4,13 @@ import type { UsedGrant } from '../../src/keys/key/use.ts';
 /** A feature that remembers which grants of keys were written as used. */
 export class UsedGrants implements OwnFeature {
   readonly name = 'used-grants';
-  readonly #byKey = new Map<string, Map<UsedGrant, number>>();
+  readonly #byKey = new Map<string, Set<UsedGrant>>();
   readonly onKeys: OwnFeature['onKeys'] = {
     used: async (_, uses) => {
-      for (const { id, permissions, lastUsedAt } of uses) {
-        const known = this.#byKey.get(id) ?? new Map<UsedGrant, number>();
-        for (const grant of permissions) known.set(grant, lastUsedAt ?? 0);
+      for (const { id, permissions } of uses) {
+        if (permissions.length === 0) continue;
+        const known = this.#byKey.get(id) ?? new Set<UsedGrant>();
+        for (const grant of permissions) known.add(grant);
         this.#byKey.set(id, known);
       }
     },
@@ -17,6 +18,6 @@ export class UsedGrants implements OwnFeature {
 
   /** The used grants of a key, in their order. */
   of(id: string): UsedGrant[] {
-    return [...(this.#byKey.get(id)?.keys() ?? [])].toSorted();
+    return [...(this.#byKey.get(id) ?? [])].toSorted();
   }
 }
