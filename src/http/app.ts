@@ -165,7 +165,7 @@ export function createHttpApp({
   const notFound = errorReply('NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) =>
-    // Endpoints and middlewares of Hono refuse requests so.
+    // An HTTPException has an answer of its own: endpoints and middlewares refuse requests with it.
     'getResponse' in error ? error.getResponse() : respond(c, pipeline.failed(error, new HonoHead(c))),
   );
   return Object.assign(app, parts, {

@@ -1,7 +1,14 @@
 import { type Client, type RemoteOperations, type Server, type ServerRequest } from '../keys/operations/index.ts';
 import { formatCursor, type KeyState } from '../keys/service/index.ts';
 import { readAuditRequest } from '../keys/audit/index.ts';
-import { assertValid, DEFAULT_PAGE_SIZE, formatTime, KeysError, MAX_PAGE_SIZE } from '../keys/basics/index.ts';
+import {
+  assertValid,
+  DEFAULT_PAGE_SIZE,
+  formatTime,
+  KeysError,
+  MAX_PAGE_SIZE,
+  noKeyWithId,
+} from '../keys/basics/index.ts';
 import { type KeyChange, type NewKey, readRotation, validateChange, validateNewKey } from '../keys/key/index.ts';
 import { type KeyFilters, readFieldFilters, readRoles, readStatus } from '../keys/lists/index.ts';
 import { type Catalog, createCatalog } from '../keys/permissions/index.ts';
@@ -190,7 +197,7 @@ function documentOf(text: string): ServerRequest<unknown> {
 /** A key that existed a moment ago. @throws KeysError NOT_FOUND */
 function found<Key>(data: Key | null, id: string): Key {
   if (data !== null) return data;
-  throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+  throw noKeyWithId(id);
 }
 
 /** A new key as input of the schema. Its values are valid. */

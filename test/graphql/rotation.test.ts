@@ -41,9 +41,12 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     });
     for (const secret of [old, key!]) assert.deepEqual((await ask(secret, '{ online }')).data, { online: true });
     await test.keys.finishActivity();
-    const { data } = await ask(admin, '{ apiKey(name: "CI") { uses lastUsedAt rotation { previousLastUsedAt } } }');
+    const fields = 'managed uses lastUsedAt rotation { previousLastUsedAt }';
+    const { data } = await ask(admin, `{ apiKey(name: "CI") { ${fields} } }`);
     const now = '2030-01-01T00:00:00.000Z';
-    assert.deepEqual(data, { apiKey: { uses: 3, lastUsedAt: now, rotation: { previousLastUsedAt: now } } });
+    assert.deepEqual(data, {
+      apiKey: { managed: false, uses: 3, lastUsedAt: now, rotation: { previousLastUsedAt: now } },
+    });
     test.time.now += 3_600_000;
     assert.equal((await query(test.url, old, '{ online }')).status, 401);
     assert.deepEqual((await ask(admin, '{ apiKey(name: "CI") { rotation { startedAt } } }')).data, {

@@ -84,7 +84,7 @@ async function paste(terminal: TerminalSession, commands: string, asks = false) 
 /** The lines that stay on a terminal: a slow command shows its progress on a line that it clears. */
 function shownIn(raw: string): string {
   // oxlint-disable-next-line no-control-regex
-  return stripVTControlCharacters(raw.replaceAll(/[^\n]*\r\u001b\[2?K/g, '')).replaceAll('\r', '');
+  return stripVTControlCharacters(raw.replaceAll(/[^\n]*\r\u001b\[K/g, '')).replaceAll('\r', '');
 }
 
 /** Starts a command that would block the terminal, as in a second one. @returns its first output, without its log */

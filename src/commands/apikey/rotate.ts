@@ -46,7 +46,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     rollback: Flags.boolean({ description: 'Revoke the new secret at once; the previous one stays.' }),
     'disable-created': Flags.boolean({
       description:
-        "Disable the keys that this key has created: after a leak, they may be the thief's. Also pass --grace 0s then.",
+        "Disable the keys that this key has created: after a leak, they may be the thief's. Pass --grace 0s as well.",
     }),
     since: Flags.string({
       description:
@@ -104,7 +104,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     const end =
       previousEndsAt === null
         ? 'works until the new one is used and the grace period has ended'
-        : previousEndsAt <= Math.max(startedAt, Date.now())
+        : previousEndsAt <= startedAt
           ? 'is refused now'
           : `works until ${timeAndDistance(previousEndsAt, startedAt)}`;
     await this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, ${end}.`);

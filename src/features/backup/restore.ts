@@ -16,8 +16,8 @@ import {
   type Status,
   statusOf,
   type StoredKey,
-  wideningFields,
   valuesOfMissing,
+  wideningFields,
 } from '../../keys/key/index.ts';
 import type { KeyFinder, KeyRepository } from '../../keys/repository/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
@@ -77,7 +77,7 @@ export interface RestorePlan {
   /** Keys that would get more access than they have now, although they differ from the backup's own audit log. */
   altered: AlteredKey[];
   /** The ids of fields of missing plugins whose values in the backup are not restored. */
-  missing: Set<string>;
+  missingFields: Set<string>;
   /** The first entry of the audit log that differs between backup and store; null if there is none. */
   logDiffersFrom: number | null;
 }
@@ -105,7 +105,7 @@ export async function planRestore(
   if (differs === 'from the start') return undefined;
   const head = (await present.auditLog.head())?.number ?? 0;
   const lists = { deleted: [], kept: [], broughtBack: [], created: [], changed: [], damaged: [], altered: [] };
-  const plan: RestorePlan = { head, keys: 0, ...lists, missing: new Set(), logDiffersFrom: differs ?? null };
+  const plan: RestorePlan = { head, keys: 0, ...lists, missingFields: new Set(), logDiffersFrom: differs ?? null };
   const wanted = new Set(bringBack === 'all' ? [] : bringBack.map(normalizeName));
   const missing = new Set(wanted);
   const returning: ApiKey[] = [];
@@ -160,7 +160,7 @@ function addKey(
   const restored = present && restoredKey(key, present, context);
   if (present || isWanted)
     for (const [id, value] of Object.entries(valuesOfMissing(key.unknownFields)))
-      if (!isDeepStrictEqual(value, present?.unknownFields?.[id])) plan.missing.add(id);
+      if (!isDeepStrictEqual(value, present?.unknownFields?.[id])) plan.missingFields.add(id);
   if (isWanted && (!restored || restored.kept.length > 0)) {
     plan.broughtBack.push(named);
     return true;

@@ -1,6 +1,7 @@
+import { noKeyWithId } from '../../keys/basics/index.ts';
 import { reading } from '../../keys/operations/index.ts';
 import { type Suggestion, suggestGrants, USED_GRANTS } from './suggest.ts';
-import { keyGone, Usage, type UsageByPeriod, type UsageRequest } from './usage.ts';
+import { Usage, type UsageByPeriod, type UsageRequest } from './usage.ts';
 
 /** The operation on the requests of all keys. */
 export const usageOperations = {
@@ -25,7 +26,7 @@ export const keyQuestions = {
       does: 'The fewest grants that a key needs, by what it has used.',
       async run(keys, { id }: { id: string }, actor): Promise<Suggestion> {
         const key = await keys.findById(id, actor);
-        if (!key) throw keyGone(id);
+        if (!key) throw noKeyWithId(id);
         const [[chain], used] = await Promise.all([keys.chainsOf([key]), keys.port(USED_GRANTS).of([id])]);
         return suggestGrants(chain!, used.get(id)!, keys.catalog);
       },

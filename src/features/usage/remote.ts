@@ -1,8 +1,8 @@
-import { formatTime } from '../../keys/basics/index.ts';
+import { formatTime, noKeyWithId } from '../../keys/basics/index.ts';
 import type { Server } from '../../keys/operations/index.ts';
 import { REQUESTS } from './requests.ts';
 import type { Suggestion } from './suggest.ts';
-import { keyGone, readUsageRequest, type UsageByPeriod, type UsageRequest } from './usage.ts';
+import { readUsageRequest, type UsageByPeriod, type UsageRequest } from './usage.ts';
 
 export async function keyUsage(
   server: Server,
@@ -20,5 +20,5 @@ export async function keySuggestion(server: Server, { id }: { id: string }): Pro
 /** The answer about a key that was there a moment ago. @throws KeysError NOT_FOUND */
 function found<Answer>(data: Answer | null, id: string): Answer {
   if (data !== null) return data;
-  throw keyGone(id);
+  throw noKeyWithId(id);
 }

@@ -150,8 +150,3 @@ export class Usage {
     return { ...range, periods: await repository.port(USAGE).ofAll(range) };
   }
 }
-
-/** The error for a key that was deleted a moment ago. */
-export function keyGone(id: string): KeysError {
-  return new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
-}

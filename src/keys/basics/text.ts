@@ -86,3 +86,8 @@ export function formatList(items: readonly string[], word = 'and'): string {
   if (items.length < 2) return items.join('');
   return `${items.slice(0, -1).join(', ')} ${word} ${items.at(-1)}`;
 }
+
+/** The error for an id that no key has. */
+export function noKeyWithId(id: string): KeysError {
+  return new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
+}

@@ -1,5 +1,5 @@
 import { requireFor } from '../authorization/index.ts';
-import { assertValid, checkOptions, checkSearchText, KeysError, printable, yielding } from '../basics/index.ts';
+import { assertValid, checkOptions, checkSearchText, KeysError, noKeyWithId, yielding } from '../basics/index.ts';
 import {
   type ApiKey,
   expiryOf,
@@ -101,8 +101,7 @@ export async function changeKeys(
   for (const id of ids) checkSearchText(id);
   const found = new Map((await transaction.find.findBy('id', [...new Set(ids)])).map((key) => [key.id, key]));
   const missing = ids.find((id) => !found.has(id));
-  if (missing !== undefined)
-    throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(missing)}".`);
+  if (missing !== undefined) throw noKeyWithId(missing);
   const changes = [];
   for await (const before of yielding([...new Set(ids)].map((id) => found.get(id)!))) {
     requireFor(transaction.caller, 'UPDATE', [before]);

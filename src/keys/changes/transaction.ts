@@ -18,7 +18,7 @@ import {
   principalOf,
   requireFor,
 } from '../authorization/index.ts';
-import { checkSearchText, KeysError, type Port, printable, type WritePorts, yielding } from '../basics/index.ts';
+import { checkSearchText, KeysError, type Port, noKeyWithId, type WritePorts, yielding } from '../basics/index.ts';
 import {
   type ApiKey,
   type KeyUse,
@@ -220,7 +220,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   async findToChange(id: string): Promise<StoredKey> {
     checkSearchText(id);
     const key = await this.find.findById(id);
-    if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
+    if (!key) throw noKeyWithId(id);
     requireFor(this.caller, 'UPDATE', [key]);
     return key;
   }

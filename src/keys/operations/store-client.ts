@@ -1,5 +1,5 @@
 import { type Actor, OPERATOR, readPermission } from '../authorization/index.ts';
-import { KeysError } from '../basics/index.ts';
+import { noKeyWithId } from '../basics/index.ts';
 import { namedIssues, presented } from '../changes/index.ts';
 import { type ApiKey, NO_USE } from '../key/index.ts';
 import { MAX_SELECTED } from '../lists/index.ts';
@@ -16,7 +16,7 @@ export function storeClient(keys: OpenService): Client {
   const namesOf = (changed: readonly { after: ApiKey }[]) => changed.map(({ after }) => after);
   const chainOf = async (id: string) => {
     const key = await does.apiKey({ id });
-    if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+    if (!key) throw noKeyWithId(id);
     return (await keys.chainsOf([key]))[0]!;
   };
   return {
@@ -95,7 +95,11 @@ function withoutUndefinedIn(input: object): object {
 }
 
 function rotatedAs({ key, after, created, disabled, issued }: RotatedKey): Rotated {
-  return { key, apiKey: after, rotation: after.rotation, created, disabled, issued: namedIssues(issued) };
+  const { rotation: running } = after;
+  // Without a grace period, the rotation ended at once, although the delivery of the secret took longer.
+  const hasEnded = running?.grace === 0 && running.previousEndsAt !== null;
+  const rotation = hasEnded ? { ...running, previousEndsAt: running.startedAt } : running;
+  return { key, apiKey: after, rotation, created, disabled, issued: namedIssues(issued) };
 }
 
 /** The state of a key by the present rules. @throws KeysError STORE_… */

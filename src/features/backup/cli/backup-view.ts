@@ -67,7 +67,7 @@ export function planJson({
 
 /** The effects of a restore on keys, to confirm. */
 export function planLines(plan: RestorePlan): string[] {
-  const { deleted, kept, broughtBack, created, changed, damaged, altered, missing, logDiffersFrom } = plan;
+  const { deleted, kept, broughtBack, created, changed, damaged, altered, missingFields, logDiffersFrom } = plan;
   return [
     ...(logDiffersFrom === null
       ? []
@@ -101,10 +101,10 @@ export function planLines(plan: RestorePlan): string[] {
       'keys are damaged in the backup, and stay as they are in the store:',
     ),
     ...(changed.length > 0 ? [`${formatCount(changed.length, 'key', 'keys')} will be as in the backup again.`] : []),
-    ...(missing.size > 0
+    ...(missingFields.size > 0
       ? [
-          `Values of these fields are not restored, because their plugins are not installed: ` +
-            `${printable(formatList([...missing]), 200)}. To restore them, install the plugins first.`,
+          'Values of these fields are not restored, because their plugins are not installed: ' +
+            `${printable(formatList([...missingFields]), 200)}. To restore them, install the plugins first.`,
         ]
       : []),
   ];

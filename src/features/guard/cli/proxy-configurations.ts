@@ -133,7 +133,7 @@ export async function proxyConfiguration(
   for (const [old, text] of [...edits(written, service), ['http://127.0.0.1:3000', written.url] as const])
     configuration = configuration.replaceAll(old, () => text);
   const forEachKey = (header: RegExp) => (line: string) =>
-    [line, ...keyHeaders.map((other) => line.replace(header, other))].join('');
+    [line, ...keyHeaders.map((other) => line.replace(header, () => other))].join('');
   configuration = configuration
     // The headers that Envoy sends to svc-api, besides `authorization`.
     .replace(/^ +- exact: upgrade\n/m, forEachKey(/upgrade/))

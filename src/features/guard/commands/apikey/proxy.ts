@@ -13,7 +13,8 @@ export default class Proxy extends BaseCommand {
   static override summary = 'Print the configuration of a proxy that requires API keys for a service.';
   static override description =
     'Writes the configuration to stdout, and the remaining steps to stderr. Caddy, nginx, Traefik, HAProxy and Envoy ' +
-    'ask the server that "serve" starts on this machine. Apache passes requests to "guard".';
+    'ask the server that "serve" starts on this machine. Apache passes requests to "guard". If svc-api.yaml allows keys ' +
+    'in other headers, the configuration removes them from requests to the service.';
   static override examples = examplesOf([
     [
       'Let Caddy require keys for a wiki',
